@@ -44,7 +44,7 @@ struct arguments {
 static const struct argp_option options[] = {
 	SS_RUN_AUDIT,
 	{"tool", 't', "LIST", 0,
-	 "What to look for: order, bounds, free, leak, or all, in a list (default: "
+	 "What to look for: order, bounds, free, leak, poison, or all, in a list (default: "
 	 "order,bounds,free)",
 	 0},
 	{"leak-check", KEY_LEAK, "full|no", 0, "full: as --tool leak beside the others", 0},
@@ -86,7 +86,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		ss_options_default(&test);
 		if (!ss_options_set(&test, "CHECK", arg) || !test.check) {
 			argp_error(state,
-				   "--tool=%s: it is no list of order, bounds, free, leak, all",
+				   "--tool=%s: it is no list of order, bounds, free, leak, poison, "
+				   "all",
 				   arg);
 		}
 		a->tools = arg;

@@ -3,16 +3,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "cli/analysis/runs.h"
 #include "cli/arguments.h"
 #include "cli/check/found.h"
 #include "cli/cli.h"
 #include "cli/plural.h"
 #include "cli/progress.h"
 #include "cli/report/report.h"
+#include "cli/report_run.h"
 #include "cli/trace_files.h"
 #include "cli/writers/json.h"
 #include "cli/writers/output.h"
@@ -194,65 +193,7 @@ static int write_page(const struct arguments *a, const json_t *data)
 	return ss_output_close(&out, ok, err, sizeof(err)) ? 0 : ss_cli_error("report: %s", err);
 }
 
-/* ---- which processes ------------------------------------------------------ */
-
-static void describe_run(struct ss_analysis *const *list, const size_t *run, size_t count,
-			 size_t which)
-{
-	const struct ss_analysis *first = NULL;
-	size_t processes = 0;
-	char when[64] = "";
-
-	for (size_t i = 0; i < count; i++) {
-		if (run[i] == which) {
-			processes++;
-			first = !first || ss_analysis_begin(list[i]) < ss_analysis_begin(first) ?
-					list[i] :
-					first;
-		}
-	}
-	if (first) {
-		time_t t = (time_t)(ss_analysis_begin(first) / 1000000000);
-		struct tm tm;
-		strftime(when, sizeof(when), "%F %T", localtime_r(&t, &tm));
-		fprintf(stderr, "somashim: report:   run %zu: %zu %s from %s%s%s\n", which + 1,
-			processes, ss_plural(processes, "process", "processes"), when,
-			first->job[0] ? ", job " : "", first->job);
-	}
-}
-
-/* Puts the processes of the chosen run in front. Returns how many they are; 0 with a message: there
- * is no such run. */
-static size_t choose_run(const struct arguments *a, struct ss_analysis **list, size_t count)
-{
-	size_t *run = calloc(count + 1, sizeof(*run)),
-	       runs = run ? ss_runs_split(list, count, run) : 0, n = 0;
-	size_t chosen = a->run ? a->run - 1 : runs - 1;
-
-	if (runs == 0)
-		ss_cli_error("report: out of memory");
-	else if (chosen >= runs)
-		ss_cli_error("report: there is no run %zu, only %zu", a->run, runs);
-	if (runs > 1) {
-		ss_cli_error("report: the files are of %zu runs; %s", runs,
-			     a->run ? "this is what was asked for" :
-				      "this is the newest, --run N shows another");
-		for (size_t i = 0; i < runs; i++)
-			describe_run(list, run, count, i);
-	}
-	for (size_t i = 0; i < count && chosen < runs; i++) {
-		if (run[i] == chosen) {
-			struct ss_analysis *other = list[n];
-			size_t of = run[n];
-			list[n] = list[i];
-			run[n++] = run[i];
-			list[i] = other;
-			run[i] = of;
-		}
-	}
-	free(run);
-	return n;
-}
+/* ---- output --------------------------------------------------------------- */
 
 /* The processes that are shown one by one, in the order of their ranks. NULL: out of memory. */
 static struct ss_analysis **choose_details(const struct arguments *a, struct ss_analysis **list,
@@ -289,8 +230,6 @@ static struct ss_analysis **choose_details(const struct arguments *a, struct ss_
 	free(row);
 	return detail;
 }
-
-/* ---- output --------------------------------------------------------------- */
 
 /* Returns the exit status. Takes over `data`. */
 static int print_json(const struct arguments *a, json_t *data)
@@ -425,7 +364,7 @@ int ss_cmd_report(int argc, char **argv)
 		status = print_difference(&a, list, first, count);
 	} else {
 		count = analyze(&a, 0, a.files.count, list);
-		chosen = count ? choose_run(&a, list, count) : 0;
+		chosen = count ? ss_report_run(list, count, a.run) : 0;
 		status = chosen ? print(&a, list, chosen) : SS_EXIT_USAGE;
 	}
 	status = !status && count < a.files.count ? SS_EXIT_USAGE : status;

@@ -28,6 +28,7 @@ const char *ss_parse_device_entry(const char *entry, struct ss_amount *out,
 /* Copies the name with index `n` of "a|b|c". False: there is none. */
 bool ss_enum_name(const char *values, int n, char *out, size_t size);
 
+/* The text that would be read as the value: 64M, 20%, 0:1G,20%. Cut if it does not fit. */
 void ss_format_size(uint64_t n, char *out, size_t size);
 void ss_format_amount(const struct ss_amount *a, char *out, size_t size);
 void ss_format_per_device(const struct ss_amount *a, char *out, size_t size);

@@ -139,6 +139,7 @@ bool ss_trace_reader_next(struct ss_trace_reader *r, struct ss_trace_item *out);
 /* Starts again from the first event. */
 void ss_trace_reader_rewind(struct ss_trace_reader *r);
 
+/* What the recording says of its process. The reader owns all that these return. */
 const struct ss_trace_process_def *ss_trace_reader_process(const struct ss_trace_reader *r);
 /* Arrays of all definitions, with their number in *count. */
 const struct ss_trace_device_def *ss_trace_reader_devices(const struct ss_trace_reader *r,

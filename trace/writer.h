@@ -46,6 +46,7 @@ void ss_trace_close(void);
 /* Bytes of the file so far. */
 uint64_t ss_trace_bytes(void);
 
+/* Definitions, at the start of a recording: they do nothing without one. Texts are copied. */
 void ss_trace_write_info(enum ss_trace_info_key key, const char *text);
 void ss_trace_write_device(int device, uint32_t pci_domain, unsigned bus, unsigned dev,
 			   unsigned function, const uint8_t uuid[16], uint64_t total,

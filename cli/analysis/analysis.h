@@ -213,6 +213,7 @@ struct ss_analysis *ss_analysis_run(const char *path, const struct ss_analysis_c
 				    char *err, size_t err_size);
 void ss_analysis_free(struct ss_analysis *a);
 
+/* What a report calls a cause: a static string. */
 const char *ss_wait_name(enum ss_trace_wait_cause cause);
 const char *ss_trim_name(enum ss_trace_trim_cause cause);
 /* Bytes, allocations, repeats, bytes or nanoseconds: what the ranking goes by. 0: not in it. */

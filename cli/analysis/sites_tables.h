@@ -24,6 +24,7 @@ struct ss_sites_tables {
 	size_t ids_room;
 };
 
+/* Frees the entries and sets the table to NULL. */
 void ss_sites_free_entries(struct ss_sites_entry **table);
 /* The entry with these contents. It is added with `index` if it is new. NULL: out of memory. */
 struct ss_sites_entry *ss_sites_intern(struct ss_sites_entry **table, const void *key, size_t size,

@@ -42,6 +42,7 @@ struct ss_fake_counts {
 
 struct ss_fake;
 
+/* NULL: out of memory. Any thread may use a device, but for its end. */
 struct ss_fake *ss_fake_create(const struct ss_fake_config *config);
 void ss_fake_destroy(struct ss_fake *fake); /* aborts if a segment or fence leaked */
 struct ss_driver ss_fake_driver(struct ss_fake *fake);
@@ -77,6 +78,7 @@ bool ss_fake_usable(struct ss_fake *fake, int dev, const void *ptr, size_t size)
 void ss_fake_fail(struct ss_fake *fake, const char *operation, unsigned n, enum ss_status status);
 void ss_fake_fail_clear(struct ss_fake *fake);
 
+/* The calls so far. */
 struct ss_fake_counts ss_fake_counts(struct ss_fake *fake);
 uint64_t ss_fake_reserved(struct ss_fake *fake, int dev);      /* bytes in use now */
 uint64_t ss_fake_reserved_high(struct ss_fake *fake, int dev); /* most bytes at once */

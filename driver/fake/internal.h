@@ -105,6 +105,7 @@ bool ss_fake_bad_device(const struct ss_fake *fake, int dev);
 bool ss_fake_take(struct ss_fake *fake, int dev, size_t size);
 void ss_fake_give(struct ss_fake *fake, int dev, size_t size);
 
+/* Ends the process: the core did what no driver allows. */
 void ss_fake_misuse(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 /* Call with the mutex held; SS_OK, or the failure that was asked for. */
 enum ss_status ss_fake_enter(struct ss_fake *fake, enum ss_fake_op op);

@@ -98,6 +98,7 @@ struct ss_scope {
 bool ss_scope_open(struct ss_scope *s, int dev);
 void ss_scope_close(struct ss_scope *s);
 
+/* What the core is told of an error of HIP. */
 enum ss_status ss_rocm_status(hipError_t err);
 
 #endif

@@ -31,6 +31,7 @@ void ss_rocm_device_reset(int dev);
 /* Call before the real hipStreamDestroy, since a new stream may get the same handle. */
 void ss_rocm_stream_destroyed(void *native);
 
+/* What fences are made of: an event or a signal, as chosen at the start. */
 enum ss_fence_kind ss_rocm_fence_kind(void);
 /* "gfx90a" and the like; NULL if unknown. The string is static. */
 const char *ss_rocm_arch(int dev);

@@ -20,6 +20,7 @@ static inline hipError_t ss_result(hipError_t err)
 	return likely(!(ss_tls.error | (int)err)) ? err : ss_result_slow(err);
 }
 
+/* What the program is told of a status of the core. */
 hipError_t ss_status_error(enum ss_status status);
 
 #endif

@@ -50,6 +50,7 @@ size_t ss_array_element(hipArray_const_t array);
 
 /* ---- descriptions of copies and memsets --------------------------------- */
 
+/* Does the copy leave a block of ours? The checker is told of it. */
 bool ss_box_exceeds(const hipMemcpy3DParms *p, hipStream_t stream);
 /* Would the runtime lose an update of an executable graph's copy node to p (graph_update.c)? */
 bool ss_update_is_lost(const hipMemcpy3DParms *p);

@@ -6,6 +6,7 @@
 #include <hip/hip_runtime_api.h>
 #include <stdbool.h>
 
+/* Devices of the process, as counted at the start; no call of HIP. */
 int ss_device_count(void);
 /* -1, and the reason in *err (NULL allowed), if there is none. Makes no call where only one device
  * exists. */

@@ -38,6 +38,7 @@ extern struct ss_options ss_options SS_HIDDEN;
  * capture, 1 if the program ever made a pool of the runtime current. */
 extern _Atomic int ss_slow_reasons SS_HIDDEN;
 
+/* Any thread. */
 void ss_slow_reasons_add(int more);
 /* Does nothing unless the state is `from`. */
 void ss_state_set(int from, int to);
