@@ -22,7 +22,8 @@
 struct ipc_handle {
 	uint32_t magic, pid_of_file;
 	int32_t file, row;
-	uint64_t unused[2];
+	uint64_t check; /* of the driver's handle */
+	uint64_t unused;
 	uint64_t size, offset;
 	uint32_t pid, device;
 	uint64_t rest;
@@ -40,6 +41,17 @@ static int rows;
 static bool row_of(int fd, int row, CUipcMemHandle *c)
 {
 	return pread(fd, c, sizeof(*c), (off_t)row * (off_t)sizeof(*c)) == (ssize_t)sizeof(*c);
+}
+
+static uint64_t check_of(const CUipcMemHandle *c)
+{
+	uint64_t sum = 0, word;
+
+	for (size_t i = 0; i < sizeof(*c); i += sizeof(word)) {
+		memcpy(&word, (const char *)c + i, sizeof(word));
+		sum = (sum ^ word) * 0x100000001b3u;
+	}
+	return sum;
 }
 
 /* Keeps the driver's handle. One that was kept before has its row, so that HIP's is the same. */
@@ -64,6 +76,7 @@ static bool keep(const CUipcMemHandle *c, struct ipc_handle *h)
 		.pid_of_file = (uint32_t)owner,
 		.file = file,
 		.row = row,
+		.check = check_of(c),
 		.pid = (uint32_t)owner,
 	};
 	row = row < rows;
@@ -78,8 +91,9 @@ static bool kept(const struct ipc_handle *h, CUipcMemHandle *c)
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%u/fd/%d", h->pid_of_file, h->file);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	found = fd >= 0 && row_of(fd, h->row, c);
+	/* The number may be wrong, and that of a pipe. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	found = fd >= 0 && row_of(fd, h->row, c) && check_of(c) == h->check;
 	if (fd >= 0)
 		close(fd);
 	return found;
