@@ -10,17 +10,20 @@
 # be behind before the host waits (0: no limit).
 # Exits 1 if a byte was wrong or a run with somashim failed, 2 where nothing could be measured.
 set -uo pipefail
+. "$(dirname "$0")/../scripts/usage.sh"
 seed= count=8 rounds=1
 while [ $# != 0 ]; do
 	case $1 in
-	--seed) seed=$2; shift 2 ;;
-	--logs) count=$2; shift 2 ;;
-	--rounds) rounds=$2; shift 2 ;;
-	-*) sed -n 's/^#   //p' "$0" >&2; exit 2 ;;
+	--seed) needs_number "$@"; seed=$2; shift 2 ;;
+	--logs) needs_number "$@"; count=$2; shift 2 ;;
+	--rounds) needs_number "$@"; rounds=$2; shift 2 ;;
+	-*) wrong_call "there is no option $1" ;;
 	*) break ;;
 	esac
 done
-build=$(realpath "${1:-${BUILD:-$(dirname "$0")/../build}}") || exit 2
+build=${1:-${BUILD:-$(dirname "$0")/../build}}
+[ -d "$build" ] || wrong_call "no directory $build"
+build=$(realpath "$build")
 [ $# = 0 ] || shift
 logs=()
 for log in "$@"; do logs+=("$(realpath "$log")"); done

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Counts the instructions of a pure hit, which do not depend on the load of the machine.
-#   count.sh BUILD_DIR WHICH LIMIT
+#   bench/count.sh BUILD_DIR WHICH LIMIT
 # The program repeats an allocation and its free of one size. The loop of some 30 instructions is
 # included. Exits 77 without valgrind or libmimalloc (which the program needs).
 set -u
+. "$(dirname "$0")/../scripts/usage.sh"
+[ $# = 3 ] || wrong_call "three arguments are needed"
 build=$1 which=$2 limit=$3
 command -v valgrind >/dev/null || { echo "skipped: no valgrind"; exit 77; }
 tmp=$(mktemp -d)

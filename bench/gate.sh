@@ -9,17 +9,20 @@
 # Exits 1 where a goal, or with --fixed a limit, is missed, 2 where nothing could be measured, 77 without
 # valgrind.
 set -uo pipefail
+. "$(dirname "$0")/../scripts/usage.sh"
 seed= count=8 build= fixed=0
 while [ $# != 0 ]; do
 	case $1 in
 	--fixed) fixed=1 seed=1 count=8; shift ;;
-	--seed) seed=$2; shift 2 ;;
-	--logs) count=$2; shift 2 ;;
-	-*) sed -n 's/^#   //p' "$0" >&2; exit 2 ;;
+	--seed) needs_number "$@"; seed=$2; shift 2 ;;
+	--logs) needs_number "$@"; count=$2; shift 2 ;;
+	-*) wrong_call "there is no option $1" ;;
 	*) break ;;
 	esac
 done
-build=$(realpath "${1:-${BUILD:-$(dirname "$0")/../build}}") || exit 2
+build=${1:-${BUILD:-$(dirname "$0")/../build}}
+[ -d "$build" ] || wrong_call "no directory $build"
+build=$(realpath "$build")
 [ $# = 0 ] || shift
 logs=()
 for log in "$@"; do logs+=("$(realpath "$log")"); done

@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: MIT
 # Prints every figure of the hot path in one table: value, limit, peer. Exits non-zero if a limit is
 # missed. bench/README.md explains the rows.
-#   run.sh [BUILD_DIR [TRACE..]]
+#   bench/run.sh [BUILD_DIR [TRACE..]]
 set -uo pipefail
-build=$(realpath "${1:-build}") || exit 2
-shift
+. "$(dirname "$0")/../scripts/usage.sh"
+build=${1:-$(dirname "$0")/../build}
+[ -d "$build" ] || wrong_call "no directory $build"
+build=$(realpath "$build")
+[ $# = 0 ] || shift
 here=$(cd "$(dirname "$0")" && pwd)
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
