@@ -31,12 +31,14 @@ enum {
 	KEY_SUPPRESSIONS,
 	KEY_LOG,
 	KEY_PADDING,
+	KEY_FRONT,
+	KEY_GUARD,
 	KEY_MERGE
 };
 
 struct arguments {
 	bool audit, leak, merge;
-	const char *tools, *races, *padding, *json, *sarif, *suppressions, *log;
+	const char *tools, *races, *padding, *front, *guard, *json, *sarif, *suppressions, *log;
 	int error_status;
 	char **program; /* or the files */
 };
@@ -44,7 +46,7 @@ struct arguments {
 static const struct argp_option options[] = {
 	SS_RUN_AUDIT,
 	{"tool", 't', "LIST", 0,
-	 "What to look for: order, bounds, free, leak, poison, or all, in a list (default: "
+	 "What to look for: order, bounds, free, leak, poison, guard, or all, in a list (default: "
 	 "order,bounds,free)",
 	 0},
 	{"leak-check", KEY_LEAK, "full|no", 0, "full: as --tool leak beside the others", 0},
@@ -52,6 +54,10 @@ static const struct argp_option options[] = {
 	 "Errors of order: all, use-before-alloc or use-after-free (default: all)", 0},
 	{"padding", KEY_PADDING, "BYTES", 0,
 	 "Bytes behind each block that the tool bounds watches, at most 4096 (default: 256)", 0},
+	{"padding-front", KEY_FRONT, "BYTES", 0,
+	 "Bytes in front of each block that it watches, at most 4096 (default: 0)", 0},
+	{"guard", KEY_GUARD, "BYTES", 0,
+	 "The least block that the tool guard ends at an unmapped page (default: 1M)", 0},
 	{"error-exitcode", KEY_EXITCODE, "N", 0,
 	 "Exit with N if errors were found and the program ended with 0 (default: 0)", 0},
 	{"json", KEY_JSON, "FILE", OPTION_ARG_OPTIONAL,
@@ -87,7 +93,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!ss_options_set(&test, "CHECK", arg) || !test.check) {
 			argp_error(state,
 				   "--tool=%s: it is no list of order, bounds, free, leak, poison, "
-				   "all",
+				   "guard, all",
 				   arg);
 		}
 		a->tools = arg;
@@ -112,6 +118,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_PADDING:
 		(void)ss_arguments_number(state, "padding", arg, 4096);
 		a->padding = arg;
+		return 0;
+	case KEY_FRONT:
+		(void)ss_arguments_number(state, "padding-front", arg, 4096);
+		a->front = arg;
+		return 0;
+	case KEY_GUARD:
+		ss_options_default(&test);
+		if (!ss_options_set(&test, "CHECK_GUARD", arg))
+			argp_error(state, "--guard=%s: it is no size, such as 64K", arg);
+		a->guard = arg;
 		return 0;
 	case KEY_JSON: a->json = arg ? arg : "-"; return 0;
 	case KEY_SARIF: a->sarif = arg; return 0;
@@ -277,6 +293,10 @@ static int run(const struct arguments *a, const struct ss_suppressions *s, const
 	setenv("SOMASHIM_CHECK_RACES", a->races, 1);
 	if (a->padding)
 		setenv("SOMASHIM_CHECK_PADDING", a->padding, 1);
+	if (a->front)
+		setenv("SOMASHIM_CHECK_FRONT", a->front, 1);
+	if (a->guard)
+		setenv("SOMASHIM_CHECK_GUARD", a->guard, 1);
 	setenv("SOMASHIM_CHECK_FILE", pattern, 1);
 	int status = ss_child_run(a->program, &started), judged = -1;
 	if (started) {

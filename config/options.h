@@ -30,7 +30,8 @@ enum ss_check_tools {
 	SS_CHECK_BOUNDS = 2,
 	SS_CHECK_FREE = 4,
 	SS_CHECK_LEAK = 8,
-	SS_CHECK_POISON = 16
+	SS_CHECK_POISON = 16,
+	SS_CHECK_GUARD = 32
 };
 /* Which errors of order are looked for, in the words of compute-sanitizer. */
 enum ss_check_races { SS_RACES_ALL, SS_RACES_BEFORE_ALLOC, SS_RACES_AFTER_FREE };
@@ -56,6 +57,8 @@ struct ss_options {
 	int check_races;           /* enum ss_check_races */
 	uint64_t check_quarantine; /* bytes, for the tool poison */
 	uint64_t check_padding;    /* bytes behind each block, for the tool bounds */
+	uint64_t check_front;      /* bytes in front of each block, for the tool bounds */
+	uint64_t check_guard;      /* blocks from this size, for the tool guard */
 	bool remember;             /* what a self-test proved counts for later processes */
 	/* Paths as given; "" = off. */
 	char log[512], journal[512], trace[512], report[512], metrics[512], check_file[512];

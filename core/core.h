@@ -223,6 +223,14 @@ enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool, struct
 enum ss_status ss_alloc_current(struct ss_core *core, struct ss_timeline *tl, size_t size,
 				void **out);
 
+/* The same of a guarded segment: the device faults where the block ends, or up to its alignment
+ * behind that, and once its memory has gone back, which is at the first synchronization that finds
+ * the device idle after the free, also in the block. `tl` NULL: memory of hipMalloc, of a classic
+ * pool. `pool` NULL: the current one of the timeline's device. SS_ERR_UNSUPPORTED: this device
+ * cannot do it. It has no IPC handle. */
+enum ss_status ss_alloc_guarded(struct ss_core *core, struct ss_pool *pool, struct ss_timeline *tl,
+				size_t size, void **out);
+
 /* What a pointer is: asked once, and handed on. It stays true as long as the block is the caller's;
  * another thread may free it at any time in a program that frees twice, and a free of what is gone
  * answers SS_ERR_INVALID. */
@@ -292,7 +300,9 @@ struct ss_block_info {
 	size_t size;   /* as requested */
 	void *segment; /* first byte of the segment that holds it */
 	size_t segment_size;
-	uint64_t id; /* unique among all blocks ever handed out */
+	size_t front, room; /* bytes before `base` that nobody has, and all bytes of the block */
+	bool guarded;       /* ss_alloc_guarded() */
+	uint64_t id;        /* unique among all blocks ever handed out */
 	int device;
 	enum ss_backing backing;
 	struct ss_pool *pool;
@@ -302,6 +312,9 @@ struct ss_block_info {
 /* All that can be said of a pointer (ss_find() says what a free needs). Returns true if it lies in
  * memory of ours. Takes the lock of the pool. */
 bool ss_lookup(struct ss_core *core, const void *ptr, struct ss_block_info *out);
+/* Is it an address of a guarded block that has gone, where the device faults? Takes no lock of the
+ * core that the caller may hold. */
+bool ss_unmapped(struct ss_core *core, const void *ptr);
 /* *left: bytes from `ptr` to the end of the live block that contains it; 0 also in memory of the
  * classic pool that is not handed out. Returns false if `ptr` is in neither. Takes no lock. */
 bool ss_bytes_left(struct ss_core *core, const void *ptr, uint64_t *left);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that other processes may map.
+ * Memory that other processes may map, and blocks that end where a guarded segment does: neither is
+ * handed out again.
  *
  * Nobody tells when an importer lets go, so the bytes of an exported block are never handed out
  * again: a free turns them into a gap. A segment with nothing but gaps and idle memory goes back
@@ -41,7 +42,7 @@ enum ss_status ss_ipc_find(struct ss_core *core, const void *ptr, struct ss_ipc_
 		return s;
 	seg = b->seg;
 	if (!seg->serial)
-		seg->serial = atomic_fetch_add(&core->pools->next_export, 1) + 1;
+		seg->serial = ss_serial_new(core);
 	out->segment = seg->native;
 	out->segment_size = seg->native_size;
 	out->serial = seg->serial;
@@ -157,13 +158,16 @@ static struct ss_segment *find_over(struct ss_pool *pool, bool kept)
 
 /* What the device refused to take back stays, but nobody gets it. Pool lock held. */
 static void put_back(struct ss_pool *pool, void *native, uint64_t size, uint64_t serial,
-		     uint64_t *when)
+		     void *chunk, uint64_t *when)
 {
 	struct ss_segment *seg = ss_segment_attach(&pool->mem, native, size, when);
 
 	if (!seg)
 		return;
 	seg->serial = serial;
+	seg->chunk = chunk;
+	if (chunk)
+		seg->backing = SS_BACKING_VMM;
 	ss_segment_first(ss_core_of(pool), seg)->exported = true;
 	atomic_fetch_add(&pool->kept, seg->size);
 }
@@ -195,7 +199,7 @@ uint64_t ss_ipc_release(struct ss_pool *pool, bool all)
 	ss_reclaim_all(pool);
 	while ((seg = find_over(pool, !all && ss_retention_exports(m)))) {
 		uint64_t size = seg->native_size, serial = seg->serial;
-		void *native = seg->native;
+		void *native = seg->native, *chunk = seg->chunk;
 		struct ss_witness w;
 		enum ss_status s;
 
@@ -204,15 +208,16 @@ uint64_t ss_ipc_release(struct ss_pool *pool, bool all)
 		ss_memory_record(m, when, SS_TRACE_SEGMENT_FREE, (uintptr_t)native, size, 0);
 		ss_retention_begin(m, &w);
 		w.reserved += size;
-		s = SS_DRIVE_FREE(m, segment_free, m->backing, native, size);
+		s = ss_segment_give(m, native, size, chunk);
 		if (s == SS_OK) {
 			ss_cap_give(m, size);
-			ss_retention_exports_end(m, &w, size);
+			if (!chunk)
+				ss_retention_exports_end(m, &w, size);
 		}
 		ss_pool_lock(pool);
 		if (s != SS_OK) {
 			when = 0;
-			put_back(pool, native, size, serial, &when);
+			put_back(pool, native, size, serial, chunk, &when);
 			ss_pool_unlock(pool);
 			if (when)
 				ss_memory_record(m, when, SS_TRACE_SEGMENT_ALLOC, (uintptr_t)native,

@@ -16,6 +16,7 @@
  */
 #include <stdio.h>
 
+#include "core/backing/segment.h"
 #include "core/backing/vmm.h"
 
 #define POOL_PARTS 64   /* a new chunk is at most this part of the pool, */
@@ -253,4 +254,5 @@ void ss_memory_unmap_all(struct ss_memory *m)
 	/* The tables stay for threads that still run. */
 	if (m->backing == SS_BACKING_VMM && ss_memory_claim(m, false, NULL) && m->vmm)
 		ss_chunks_unmap_all(m, m->vmm);
+	ss_guards_unmap(m);
 }

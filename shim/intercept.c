@@ -153,26 +153,36 @@ static inline enum ss_status alloc_from(struct ss_timeline *tl, struct ss_pool *
 		      ss_alloc_current(ss_core, tl, size, ptr);
 }
 
+static __attribute__((noinline, cold)) enum ss_status alloc_checked(struct ss_timeline *tl,
+								    struct ss_pool *pool,
+								    size_t size, void **ptr)
+{
+	size_t room = ss_check_size(size);
+	enum ss_status status = ss_check_guarded(tl, pool, size, ptr);
+
+	if (status != SS_OK)
+		status = alloc_from(tl, pool, room, ptr);
+	if (status != SS_OK && ss_check_give_back())
+		status = alloc_from(tl, pool, room, ptr);
+	if (status != SS_OK) { /* there may be room without padding */
+		room = size;
+		status = alloc_from(tl, pool, size, ptr);
+	}
+	if (status == SS_OK)
+		ss_check_allocated(tl, *ptr, size, room);
+	return status;
+}
+
 static inline hipError_t alloc_on(struct ss_timeline *tl, struct ss_pool *pool, size_t size,
 				  void **ptr)
 {
-	size_t room = unlikely(ss_checking) ? ss_check_size(size) : size;
 	enum ss_status status = SS_OK;
 	void *p = NULL;
 
 	if (likely(size != 0))
-		status = alloc_from(tl, pool, room, &p);
-	if (unlikely(status != SS_OK) && unlikely(ss_checking)) {
-		if (ss_check_give_back())
-			status = alloc_from(tl, pool, room, &p);
-		if (status != SS_OK) { /* there may be room without padding */
-			room = size;
-			status = alloc_from(tl, pool, size, &p);
-		}
-	}
-	*ptr = p; /* NULL for size 0 and for a failure */
-	if (unlikely(ss_checking) && p)
-		ss_check_allocated(tl, p, size, room);
+		status = unlikely(ss_checking) ? alloc_checked(tl, pool, size, &p) :
+						 alloc_from(tl, pool, size, &p);
+	*ptr = p;       /* NULL for size 0 and for a failure */
 	ss_live_tick(); /* as in malloc_long */
 	return likely(status == SS_OK) ? ss_result(hipSuccess) : ss_fail(ss_status_error(status));
 }

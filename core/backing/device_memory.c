@@ -12,11 +12,16 @@
 bool ss_devices_init(struct ss_core *core)
 {
 	core->backing = ss_host_alloc(core, sizeof(*core->backing));
-	return core->backing != NULL;
+	if (!core->backing)
+		return false;
+	ss_guards_init(&core->backing->guards);
+	return true;
 }
 
 void ss_devices_finish(struct ss_core *core)
 {
+	if (core->backing)
+		ss_guards_finish(core);
 	ss_host_free(core, core->backing, sizeof(*core->backing));
 	core->backing = NULL;
 }

@@ -34,8 +34,23 @@ struct ss_device_memory {
 	} chunks, exports;
 };
 
+/* Addresses that are reserved although their memory has gone back (unmapped.c). */
+struct ss_gone {
+	void *va;
+	uint64_t size;
+	int dev;
+	struct ss_gone *next;
+};
+struct ss_guards {
+	pthread_mutex_t lock;
+	struct ss_gone *oldest, **newest; /* newest: where the next one goes */
+	uint64_t bytes;
+	uint32_t count;
+};
+
 struct ss_devices {
 	struct ss_device_memory dev[SS_MAX_DEVICES];
+	struct ss_guards guards;
 	_Atomic uint64_t addresses; /* bytes in reservations */
 	_Atomic uint32_t chunks;    /* of all pools */
 };
@@ -43,6 +58,12 @@ struct ss_devices {
 /* False: host memory is out. */
 bool ss_devices_init(struct ss_core *core);
 void ss_devices_finish(struct ss_core *core);
+
+void ss_guards_init(struct ss_guards *k);
+/* They belong to nobody from now on. No lock held. */
+void ss_unmapped_add(struct ss_core *core, int dev, void *va, uint64_t size);
+/* No other thread uses the core. */
+void ss_guards_finish(struct ss_core *core);
 
 static inline struct ss_device_memory *ss_device_memory(struct ss_core *core, int dev)
 {

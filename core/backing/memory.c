@@ -49,15 +49,15 @@ void ss_memory_finish(struct ss_memory *m)
 	m->core = NULL;
 }
 
-void ss_memory_drop(struct ss_memory *m, bool give_back)
+void ss_memory_drop(struct ss_memory *m, enum ss_drop how)
 {
 	m->dropped = true;
 	pthread_mutex_lock(&m->lock);
 	ss_index_clear(&m->completed);
 	m->idle_bytes = 0;
 	pthread_mutex_unlock(&m->lock);
-	ss_reservation_end(m, give_back);
-	ss_segments_drop(m, give_back);
+	ss_reservation_end(m, how != SS_DROP_FORGET);
+	ss_segments_drop(m, how);
 }
 
 enum ss_status ss_memory_grow(struct ss_memory *m, const struct ss_growth *growth)
@@ -100,6 +100,22 @@ enum ss_status ss_memory_add_whole(struct ss_memory *m, uint64_t size, bool free
 	s = ss_segment_add(m, size);
 	if (s == SS_ERR_NOMEM && free && ss_memory_release(m, 0, UINT64_MAX))
 		s = ss_segment_add(m, size);
+	ss_growth_end(m);
+	return s;
+}
+
+enum ss_status ss_memory_add_guarded(struct ss_memory *m, uint64_t bytes, struct ss_segment **out)
+{
+	enum ss_status s;
+
+	if (!m->core->info[m->dev].chunk_bytes)
+		return SS_ERR_UNSUPPORTED;
+	if (!ss_growth_begin(m))
+		return SS_ERR_NO_DEVICE;
+	ss_headroom_before(m, bytes);
+	s = ss_guard_add(m, bytes, out);
+	if (s == SS_OK)
+		ss_headroom_after(m);
 	ss_growth_end(m);
 	return s;
 }
@@ -154,10 +170,10 @@ enum ss_status ss_memory_set_access(struct ss_memory *m, uint64_t give, uint64_t
 	/* First, so that memory that comes meanwhile has it, too. */
 	atomic_store(&m->peers, (before & ~take) | give | 1ull << m->dev);
 	more = atomic_load(&m->peers) & ~before;
-	if (more && !m->vmm)
+	if (more)
 		s = ss_segments_open(m);
 	pthread_mutex_unlock(&m->lock);
-	if (more && m->vmm)
+	if (more && m->vmm && s == SS_OK)
 		s = ss_vmm_open(m);
 	if (s != SS_OK)
 		atomic_store(&m->peers, before);

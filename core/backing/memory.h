@@ -46,6 +46,7 @@ struct ss_memory {
 	_Atomic uint64_t forgotten;
 	struct ss_unreturned *unreturned; /* segments that the driver would not take back */
 	struct ss_vmm *vmm;               /* NULL: no reservation (yet) */
+	_Atomic uint32_t guarded;         /* segments that are guarded (guard.c) */
 	/* One thread at a time changes what is mapped (reservation.c). */
 	bool mapping;
 	pthread_t mapper;
@@ -67,10 +68,15 @@ void ss_memory_init(struct ss_memory *m, struct ss_core *core, struct ss_pool *p
 		    enum ss_backing backing);
 /* The end of m, which was dropped. */
 void ss_memory_finish(struct ss_memory *m);
-/* Forgets every segment and reservation, and the completed ranges; `give_back`: the driver gets
- * them back. The caller has emptied every other structure that holds blocks of it, and has claimed
- * m or is alone with it. No lock held. */
-void ss_memory_drop(struct ss_memory *m, bool give_back);
+/* What the driver gets back when memory is dropped. */
+enum ss_drop {
+	SS_DROP_FORGET,   /* nothing */
+	SS_DROP_OUTLIVES, /* what a reset of the device does not take: all but segments of hip */
+	SS_DROP_ALL
+};
+/* Forgets every segment and reservation, and the completed ranges. The caller has emptied every
+ * other structure that holds blocks of it, and has claimed m or is alone with it. No lock held. */
+void ss_memory_drop(struct ss_memory *m, enum ss_drop how);
 
 /* Driver calls that take memory, give it back, and map or open it. No lock held. */
 #define SS_DRIVE_MEMORY(m, cause, op, ...) \
@@ -126,6 +132,10 @@ enum ss_status ss_memory_grow(struct ss_memory *m, const struct ss_growth *growt
  * that (`free`). No lock held. */
 enum ss_status ss_memory_add_whole(struct ss_memory *m, uint64_t size, bool free);
 
+/* A guarded segment of at least `bytes`, which is one block in state GAP: where it ends, the device
+ * faults (guard.c). SS_ERR_UNSUPPORTED: this device has no virtual memory. No lock held. */
+enum ss_status ss_memory_add_guarded(struct ss_memory *m, uint64_t bytes, struct ss_segment **out);
+
 /* How many bytes ss_memory_grow() would have to take from the device, if idle memory goes back or
  * moves for it. Lock held. */
 uint64_t ss_memory_short(struct ss_memory *m, const struct ss_growth *growth);
@@ -134,10 +144,18 @@ uint64_t ss_memory_movable(const struct ss_memory *m, const struct ss_block *b);
 
 /* ---- giving back ------------------------------------------------------------ */
 
+/* Has it virtual memory? */
+static inline bool ss_memory_maps(const struct ss_memory *m)
+{
+	return m->backing == SS_BACKING_VMM || atomic_load(&m->guarded);
+}
+
 /* Does giving back wait for the device? */
 static inline bool ss_release_waits(const struct ss_memory *m)
 {
-	return m->core->info[m->dev].release_waits[m->backing];
+	const bool *waits = m->core->info[m->dev].release_waits;
+
+	return waits[m->backing] || (atomic_load(&m->guarded) && waits[SS_BACKING_VMM]);
 }
 
 /* Gives completed memory back until `target` bytes are reserved, but only what has been idle since
@@ -158,6 +176,9 @@ uint64_t ss_memory_giveable(struct ss_memory *m, uint64_t want);
  * anybody's. No block of it is in an index or in anybody's hands. Its bytes are no longer reserved,
  * but count against the limit until ss_cap_give. Returns when, for ss_memory_record(). */
 uint64_t ss_segment_detach(struct ss_memory *m, struct ss_segment *seg);
+/* Gives the memory of a segment, which was detached, to the driver; `chunk` is seg->chunk. No lock
+ * held. */
+enum ss_status ss_segment_give(struct ss_memory *m, void *native, uint64_t size, void *chunk);
 /* Memory of the driver becomes a segment, and counts as reserved; it is one block in state GAP.
  * *when: for ss_memory_record(). NULL: host memory is out. */
 struct ss_segment *ss_segment_attach(struct ss_memory *m, void *native, uint64_t size,

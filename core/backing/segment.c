@@ -11,6 +11,7 @@
 #include <utlist.h>
 
 #include "core/backing/segment.h"
+#include "core/backing/vmm.h"
 
 /* ---- one segment ------------------------------------------------------------ */
 
@@ -52,6 +53,12 @@ struct ss_segment *ss_segment_attach(struct ss_memory *m, void *native, uint64_t
 	ss_segment_link(m, seg);
 	*when = ss_reserved_add(m, size);
 	return seg;
+}
+
+enum ss_status ss_segment_give(struct ss_memory *m, void *native, uint64_t size, void *chunk)
+{
+	return chunk ? ss_guard_give(m, native, size, chunk) :
+		       SS_DRIVE_FREE(m, segment_free, m->backing, native, size);
 }
 
 /* Is seg one completed range? Lock held. */
@@ -268,31 +275,35 @@ enum ss_status ss_segments_open(struct ss_memory *m)
 	enum ss_status s = SS_OK;
 
 	for (struct ss_segment *seg = m->segments; seg && s == SS_OK; seg = seg->next) {
+		if (m->vmm && seg == m->vmm->seg)
+			continue;
 		seg->opening = true; /* it stays in the list, and so do those behind it */
 		pthread_mutex_unlock(&m->lock);
-		s = open_segment(m, seg->native, seg->native_size, atomic_load(&m->peers));
+		s = seg->chunk ?
+			    ss_guard_open(m, seg->native, seg->native_size) :
+			    open_segment(m, seg->native, seg->native_size, atomic_load(&m->peers));
 		pthread_mutex_lock(&m->lock);
 		seg->opening = false;
 	}
 	return s;
 }
 
-void ss_segments_drop(struct ss_memory *m, bool give_back)
+void ss_segments_drop(struct ss_memory *m, enum ss_drop how)
 {
-	struct ss_core *core = m->core;
+	bool own = how == SS_DROP_ALL || (how != SS_DROP_FORGET && m->backing != SS_BACKING_HIP);
 	struct ss_segment *seg;
 
-	ss_unreturned_drop(m, give_back);
+	ss_unreturned_drop(m, own);
 	pthread_mutex_lock(&m->lock);
 	while ((seg = m->segments)) {
-		void *native = seg->native;
+		void *native = seg->native, *chunk = seg->chunk;
 		uint64_t size = seg->native_size, when = ss_segment_detach(m, seg);
 
 		ss_cap_give(m, size);
 		pthread_mutex_unlock(&m->lock);
 		ss_memory_record(m, when, SS_TRACE_SEGMENT_FREE, (uintptr_t)native, size, 0);
-		if (give_back)
-			core->drv.segment_free(core->drv.ctx, m->dev, m->backing, native, size);
+		if (chunk ? how != SS_DROP_FORGET : own)
+			(void)ss_segment_give(m, native, size, chunk);
 		pthread_mutex_lock(&m->lock);
 	}
 	pthread_mutex_unlock(&m->lock);

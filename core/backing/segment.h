@@ -16,7 +16,7 @@ void ss_segment_unlink(struct ss_memory *m, struct ss_segment *seg);
 enum ss_status ss_segments_grow(struct ss_memory *m, const struct ss_growth *growth);
 uint64_t ss_segments_release(struct ss_memory *m, uint64_t target, uint64_t floor,
 			     uint64_t older_than);
-void ss_segments_drop(struct ss_memory *m, bool give_back);
+void ss_segments_drop(struct ss_memory *m, enum ss_drop how);
 /* As ss_memory_idle_since. Lock held. */
 uint64_t ss_segments_idle_since(const struct ss_memory *m);
 /* A new segment of `size` bytes, which is a completed range. No lock held. */
@@ -26,6 +26,19 @@ enum ss_status ss_segment_add(struct ss_memory *m, uint64_t size);
 void ss_segments_make_room(struct ss_memory *m, uint64_t want, bool all);
 /* Gives m->peers access to all segments. Lock held, but dropped for the driver. */
 enum ss_status ss_segments_open(struct ss_memory *m);
+
+/* ---- guard.c. No lock held. ------------------------------------------------------- */
+
+/* As ss_memory_add_guarded. */
+enum ss_status ss_guard_add(struct ss_memory *m, uint64_t bytes, struct ss_segment **out);
+/* Gives the memory of a guarded segment, which was detached, to the driver; its addresses stay
+ * reserved for a while. Unless it succeeds nothing has changed. */
+enum ss_status ss_guard_give(struct ss_memory *m, void *va, uint64_t size, void *chunk);
+/* Gives m->peers access to it. */
+enum ss_status ss_guard_open(struct ss_memory *m, void *va, uint64_t size);
+
+/* Unmaps all, at the end of the process. */
+void ss_guards_unmap(struct ss_memory *m);
 
 /* ---- unreturned.c. No lock held. -------------------------------------------------- */
 

@@ -14,21 +14,28 @@ static int compare(const void *a, const void *b)
 {
 	const struct block *x = a, *y = b;
 
-	return x->end <= y->base ? -1 : y->end <= x->base;
+	return x->end <= y->start ? -1 : y->end <= x->start;
 }
 
 static struct block *overlapping(struct ss_check *c, uintptr_t base, uintptr_t end)
 {
-	struct block key = {.base = base, .end = end};
+	struct block key = {.start = base, .end = end};
 	void *node = tfind(&key, &c->blocks, compare);
 
 	return node ? *(struct block **)node : NULL;
 }
 
 /* The end of a range is part of a block only if nothing else begins there, so it is not found. */
-struct block *block_find(struct ss_check *c, const void *ptr)
+struct block *block_around(struct ss_check *c, const void *ptr)
 {
 	return overlapping(c, (uintptr_t)ptr, (uintptr_t)ptr + 1);
+}
+
+struct block *block_find(struct ss_check *c, const void *ptr)
+{
+	struct block *b = block_around(c, ptr);
+
+	return b && (uintptr_t)ptr >= b->base ? b : NULL;
 }
 
 static void list_add(struct ss_check *c, struct block *b)
@@ -75,18 +82,20 @@ void block_describe(const struct block *b, struct ss_finding *f)
 	f->free = b->free;
 	f->fill_slot = b->fill_slot;
 	f->fill_n = b->fill_n;
+	f->front = b->filled ? b->base - b->start : 0;
 }
 
-void ss_check_alloc(struct ss_check *c, void *base, uint64_t size, uint64_t room,
+void ss_check_alloc(struct ss_check *c, void *base, uint64_t size, uint64_t front, uint64_t room,
 		    const void *stream, const char *what, uint32_t stack)
 {
+	uintptr_t start = (uintptr_t)base - front;
 	struct block *b = calloc(1, sizeof(*b)), *old;
 	struct stream *s;
 
 	pthread_mutex_lock(&c->lock);
 	if (room < size)
 		room = size;
-	while ((old = overlapping(c, (uintptr_t)base, (uintptr_t)base + (room ? room : 1))))
+	while ((old = overlapping(c, start, (uintptr_t)base + (room ? room : 1))))
 		block_forget(c, old);
 	s = stream ? stream_find(c, stream) : NULL;
 	if (!b || (stream && !s)) {
@@ -95,6 +104,7 @@ void ss_check_alloc(struct ss_check *c, void *base, uint64_t size, uint64_t room
 		b = NULL;
 	}
 	if (b) {
+		b->start = start;
 		b->base = (uintptr_t)base;
 		b->end = b->base + (room ? room : 1);
 		b->size = size;
@@ -119,10 +129,11 @@ void ss_check_alloc(struct ss_check *c, void *base, uint64_t size, uint64_t room
 
 static uint64_t padding_of(const struct block *b)
 {
-	return b->filled && b->end - b->base > b->size ? b->end - b->base - b->size : 0;
+	return b->filled ? b->behind : 0;
 }
 
-void ss_check_filled(struct ss_check *c, const void *base, uint32_t fill_slot, uint64_t fill_n)
+void ss_check_filled(struct ss_check *c, const void *base, uint64_t behind, uint32_t fill_slot,
+		     uint64_t fill_n)
 {
 	struct block *b;
 
@@ -130,6 +141,7 @@ void ss_check_filled(struct ss_check *c, const void *base, uint32_t fill_slot, u
 	b = block_find(c, base);
 	if (b && b->base == (uintptr_t)base && !b->freed) {
 		b->filled = true;
+		b->behind = behind;
 		b->fill_slot = fill_slot;
 		b->fill_n = fill_n;
 	}
@@ -173,7 +185,7 @@ void ss_check_padded(struct ss_check *c, void (*fn)(const struct ss_finding *, u
 		struct ss_finding about = {0};
 
 		block_describe(b, &about);
-		if (padding_of(b))
+		if (padding_of(b) || about.front)
 			fn(&about, padding_of(b), arg);
 	}
 	pthread_mutex_unlock(&c->lock);

@@ -72,6 +72,7 @@ struct ss_finding {
 	/* Where on which stream the padding was filled, in the caller's terms */
 	uint32_t fill_slot;
 	uint64_t fill_n;
+	uint64_t front; /* bytes in front of the block that were filled */
 	struct ss_check_site alloc, free, use;
 	/* How often it was seen; of LEAK blocks, and `size` is their sum */
 	uint64_t count;
@@ -138,11 +139,13 @@ void ss_check_blind(struct ss_check *c);
 /* ---- blocks --------------------------------------------------------------- */
 
 /* After an allocation. `stream` NULL: hipMalloc memory, which anyone may use at once. `room` is how
- * many bytes it takes, padding included. */
-void ss_check_alloc(struct ss_check *c, void *base, uint64_t size, uint64_t room,
+ * many bytes it takes, padding included; of `front` bytes before it nobody has any. */
+void ss_check_alloc(struct ss_check *c, void *base, uint64_t size, uint64_t front, uint64_t room,
 		    const void *stream, const char *what, uint32_t stack);
-/* The padding of a block was filled; fill_slot and fill_n are what ss_check_block() says of it. */
-void ss_check_filled(struct ss_check *c, const void *base, uint32_t fill_slot, uint64_t fill_n);
+/* The padding of a block was filled, `behind` bytes of it behind the block; fill_slot and fill_n
+ * are what ss_check_block() says of it. */
+void ss_check_filled(struct ss_check *c, const void *base, uint64_t behind, uint32_t fill_slot,
+		     uint64_t fill_n);
 /* Before the free. `stream` NULL: a free for which the host waits for the device. False: ptr is in
  * no live block, and nothing changed. */
 bool ss_check_free(struct ss_check *c, void *ptr, const void *stream, const char *what,
@@ -164,15 +167,17 @@ bool ss_check_use(struct ss_check *c, const void *stream, const void *ptr, uint6
 /* The same of one that is not enqueued yet, but made a node of a graph. */
 bool ss_check_fits(struct ss_check *c, const void *ptr, uint64_t bytes, const char *what,
 		   uint32_t stack);
-/* The padding behind a block, or the bytes of a freed one, have changed. Of a freed block of which
- * an error of order is known, that is the reason, and nothing more is said. */
+/* The padding behind a block, or in front of it (`offset` is negative, as two's complement), or the
+ * bytes of a freed one, have changed. Of a freed block of which an error of order is known, that is
+ * the reason, and nothing more is said. */
 void ss_check_changed(struct ss_check *c, const struct ss_finding *about, uint64_t offset,
 		      uint64_t bytes);
 /* The device has faulted at an address, or somewhere in its page: which block is there, or ends
  * before it? */
 void ss_check_memory_fault(struct ss_check *c, uint64_t address);
 /* A live block that contains ptr: its base, its size without padding, and what a finding says of
- * it. Returns how many bytes of padding have been filled. `out->block` 0: there is none. */
+ * it. Returns how many bytes of padding behind it have been filled. `out->block` 0: there is
+ * none. */
 uint64_t ss_check_block(struct ss_check *c, const void *ptr, struct ss_finding *out);
 /* The same of a freed block. False: there is none. */
 bool ss_check_freed_block(struct ss_check *c, const void *ptr, struct ss_finding *out);

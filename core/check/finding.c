@@ -17,7 +17,7 @@ static uint64_t mix(uint64_t h, uint64_t v)
 
 static uint64_t key_of(const struct ss_finding *f)
 {
-	uint64_t h = mix(1, f->fault);
+	uint64_t h = mix(mix(1, f->fault), f->address < f->base); /* in front of it, or behind */
 
 	h = mix(mix(h, f->alloc.stack), (uintptr_t)f->alloc.what);
 	h = mix(mix(h, f->free.stack), (uintptr_t)f->free.what);

@@ -87,6 +87,13 @@ static void judge_freed(struct ss_check *c, struct block *b, struct stream *s, s
 	finding_add(c, f);
 }
 
+static bool is_inside(const struct block *b, const void *ptr, uint64_t bytes)
+{
+	uint64_t at = (uintptr_t)ptr - b->base;
+
+	return at <= b->size && bytes <= b->size - at;
+}
+
 bool ss_check_use(struct ss_check *c, const void *stream, const void *ptr, uint64_t bytes,
 		  const char *what, uint32_t stack)
 {
@@ -97,9 +104,11 @@ bool ss_check_use(struct ss_check *c, const void *stream, const void *ptr, uint6
 
 	pthread_mutex_lock(&c->lock);
 	s = stream_find(c, stream);
-	b = s ? block_find(c, ptr) : NULL;
-	/* An end pointer is no access, and neither is one in front of the next block. */
+	b = s ? block_around(c, ptr) : NULL;
+	/* An end pointer is no access, and neither is one in front of a block. */
 	if (b && !bytes && (uintptr_t)ptr - b->base >= b->size)
+		b = NULL;
+	if (b && b->freed && (uintptr_t)ptr < b->base)
 		b = NULL;
 	/* What the pools gave back may be anybody's memory by now. */
 	if (b && b->freed && c->opt.ours && !c->opt.ours(ptr, c->opt.arg)) {
@@ -115,7 +124,7 @@ bool ss_check_use(struct ss_check *c, const void *stream, const void *ptr, uint6
 			judge_freed(c, b, s, &f);
 		else
 			judge_live(c, b, s, &f);
-		fits = b->freed || !bytes || (uintptr_t)ptr - b->base + bytes <= b->size;
+		fits = b->freed || !bytes || is_inside(b, ptr, bytes);
 		if (!fits) {
 			f.fault = SS_FAULT_OUT_OF_BOUNDS;
 			finding_add(c, &f);
@@ -136,8 +145,8 @@ bool ss_check_fits(struct ss_check *c, const void *ptr, uint64_t bytes, const ch
 	bool fits;
 
 	pthread_mutex_lock(&c->lock);
-	b = bytes ? block_find(c, ptr) : NULL;
-	fits = !b || b->freed || (uintptr_t)ptr - b->base + bytes <= b->size;
+	b = bytes ? block_around(c, ptr) : NULL;
+	fits = !b || b->freed || is_inside(b, ptr, bytes);
 	if (!fits) {
 		block_describe(b, &f);
 		finding_add(c, &f);

@@ -44,13 +44,14 @@ struct use {
 /* A block from its allocation on. After its free it stays until its addresses are another
  * block's. */
 struct block {
-	uintptr_t base, end; /* with padding */
+	uintptr_t start, base, end; /* with padding; start: in front of it */
 	uint64_t size, number;
 	struct ss_check_site alloc, free;
 	uint32_t alloc_slot, free_slot;
 	uint64_t alloc_n, free_n;
 	bool classic, freed;
-	bool filled; /* its padding */
+	bool filled; /* its padding in front, and `behind` bytes of that behind it */
+	uint64_t behind;
 	bool blamed; /* an error of order is known of it */
 	uint32_t fill_slot;
 	uint64_t fill_n;
@@ -113,6 +114,8 @@ bool may_be_ordered(const struct ss_check *c, const struct stream *s, uint32_t s
 
 /* block.c */
 struct block *block_find(struct ss_check *c, const void *ptr);
+/* The same, also for bytes in front of it that are its padding. */
+struct block *block_around(struct ss_check *c, const void *ptr);
 void block_forget(struct ss_check *c, struct block *b);
 /* Puts it into the list of freed blocks, or of live ones. */
 void block_move(struct ss_check *c, struct block *b, bool freed);

@@ -123,10 +123,17 @@ void ss_fault_text(const struct ss_finding *f, char *out, size_t size)
 			 or_call(&f->free));
 		break;
 	case SS_FAULT_OUT_OF_BOUNDS:
-		snprintf(out, size,
-			 "Out of bounds: %s of %" PRIu64 " bytes goes %" PRIu64
-			 " bytes past the end of the block",
-			 or_call(&f->use), f->bytes, f->address + f->bytes - (f->base + f->size));
+		if (f->address < f->base)
+			snprintf(out, size,
+				 "Out of bounds: %s of %" PRIu64 " bytes begins %" PRIu64
+				 " bytes before the block",
+				 or_call(&f->use), f->bytes, f->base - f->address);
+		else
+			snprintf(out, size,
+				 "Out of bounds: %s of %" PRIu64 " bytes goes %" PRIu64
+				 " bytes past the end of the block",
+				 or_call(&f->use), f->bytes,
+				 f->address + f->bytes - (f->base + f->size));
 		break;
 	case SS_FAULT_OVERWRITTEN:
 		if (f->address < f->base)

@@ -25,6 +25,8 @@ static void hand_out(struct ss_request *r, struct ss_stream_cache *q, size_t siz
 	struct ss_core *core = ss_core_of(pool);
 	uint64_t when;
 
+	if (unlikely(r->front))
+		r->block = ss_front_split(r);
 	when = ss_cache_hand_out(q, r->block, size, r->id, classic);
 	*out = (void *)(uintptr_t)r->block->addr;
 	ss_tell_block(core, true, *out, size, stream);
@@ -82,6 +84,12 @@ static bool over_max(struct ss_pool *pool, uint64_t size)
 	return unlikely(max != 0) && ss_used(&pool->caches) + size > max;
 }
 
+/* Is the block to be a segment of its own (SOMASHIM_IPC_WHOLE)? */
+static bool wants_whole(const struct ss_core *core, size_t size)
+{
+	return core->opt.ipc_whole && size >= core->opt.ipc_whole;
+}
+
 /* Begins a request for `size` bytes. An error is the result of the call. */
 SS_INLINE enum ss_status begin(struct ss_request *r, struct ss_pool *pool, struct ss_timeline *tl,
 			       size_t size)
@@ -93,13 +101,11 @@ SS_INLINE enum ss_status begin(struct ss_request *r, struct ss_pool *pool, struc
 		return fail_impossible(r);
 	r->size = ss_round(size, SS_GRAIN);
 	r->align = align_of(pool, r->size);
+	if (unlikely(ss_core_of(pool)->opt.check_front) && !wants_whole(ss_core_of(pool), size)) {
+		r->front = ss_round(ss_core_of(pool)->opt.check_front, r->align);
+		r->size += r->front;
+	}
 	return over_max(pool, r->size) ? fail_impossible(r) : SS_OK;
-}
-
-/* Is the block to be a segment of its own (SOMASHIM_IPC_WHOLE)? */
-static bool wants_whole(const struct ss_core *core, size_t size)
-{
-	return core->opt.ipc_whole && size >= core->opt.ipc_whole;
 }
 
 static enum ss_status ladder(struct ss_request *r)
@@ -130,7 +136,8 @@ enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool, struct
 	if (unlikely(ss_timeline_kind(tl) == SS_TL_NULL) && !null_joins(core, tl, r.block)) {
 		/* A capture forbids it: only completed or new memory will do. */
 		put_back(&r);
-		r = (struct ss_request){.pool = pool, .size = r.size, .align = r.align};
+		r = (struct ss_request){
+			.pool = pool, .size = r.size, .align = r.align, .front = r.front};
 		s = ss_ladder(&r);
 		if (s != SS_OK)
 			return s;
@@ -213,4 +220,44 @@ enum ss_status ss_alloc_only(struct ss_core *core, struct ss_timeline *only, siz
 			     void **out)
 {
 	return alloc_classic(core, ss_timeline_device(only), only, size, out);
+}
+
+static enum ss_status alloc_guarded(struct ss_pool *pool, struct ss_timeline *tl, size_t size,
+				    void **out)
+{
+	struct ss_core *core = ss_core_of(pool);
+	struct ss_stream_cache *q = pool->caches.done;
+	struct ss_request r;
+	enum ss_status s = begin(&r, pool, tl, size);
+
+	if (s != SS_OK)
+		return s;
+	if (tl && !(q = ss_cache_get(&pool->caches, tl)))
+		return SS_ERR_NOMEM;
+	r.size = ss_round(r.size - r.front, r.align);
+	r.block = ss_guarded_block(&r);
+	if (!r.block)
+		return r.status;
+	/* What goes then goes as soon as it can. */
+	ss_decay_each_sync(core, pool->mem.dev);
+	if (tl)
+		ss_uncover(tl);
+	hand_out(&r, q, size, !tl, tl ? ss_timeline_native(tl) : NULL, out);
+	r.block->exported = true; /* nobody gets these bytes after its free */
+	return SS_OK;
+}
+
+enum ss_status ss_alloc_guarded(struct ss_core *core, struct ss_pool *pool, struct ss_timeline *tl,
+				size_t size, void **out)
+{
+	enum ss_status s;
+
+	if (pool)
+		return alloc_guarded(pool, tl, size, out);
+	pool = tl ? enter_current(core, ss_timeline_device(tl)) : NULL;
+	if (!pool)
+		return SS_ERR_NO_DEVICE;
+	s = alloc_guarded(pool, tl, size, out);
+	ss_pool_unref(pool);
+	return s;
 }

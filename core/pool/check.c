@@ -59,8 +59,11 @@ static void check_segment(struct checker *c, struct ss_segment *seg)
 		if (state == SS_BLOCK_UNUSED)
 			c->broken = "an unused descriptor is in a segment";
 		at = b->addr + b->size;
-		*(state == SS_BLOCK_LIVE ? &c->live : &c->rest) += state == SS_BLOCK_GAP ? 0 :
-											   b->size;
+		if (state != SS_BLOCK_GAP && state != SS_BLOCK_FRONT)
+			*(state == SS_BLOCK_LIVE ? &c->live : &c->rest) += b->size;
+		if (state == SS_BLOCK_FRONT &&
+		    !(ss_is_live(ss_block_next(b)) && ss_block_next(b)->front == b->size))
+			c->broken = "a front is not its block's";
 	}
 	if (at != seg->base + seg->size)
 		c->broken = "blocks do not fill their segment";

@@ -8,6 +8,8 @@
 #include "core/pool/release.h"
 #include "core/statistics.h"
 
+#define FRONT_MOST 4096u /* bytes in front of a block that the checker watches */
+
 static _Atomic uint64_t serials;
 
 static bool pools_init(struct ss_core *core)
@@ -46,6 +48,10 @@ struct ss_core *ss_core_create(const struct ss_driver *drv, const struct ss_opti
 		return NULL;
 	core->drv = *drv;
 	core->opt = *opt;
+	/* Only a tool that looks at it has use for it. */
+	core->opt.check_front = opt->check & SS_CHECK_BOUNDS ?
+					ss_min(opt->check_front, FRONT_MOST) :
+					0;
 	core->recorded = ss_trace_on();
 	core->serial = atomic_fetch_add(&serials, 1) + 1;
 	core->recent_gen = core->serial << 32; /* no two cores have one in common */
@@ -57,7 +63,8 @@ struct ss_core *ss_core_create(const struct ss_driver *drv, const struct ss_opti
 		finish(core);
 		return NULL;
 	}
-	core->fast->slow = opt->align_large || core->recorded || opt->ipc_whole;
+	core->fast->slow = opt->align_large || core->recorded || opt->ipc_whole ||
+			   core->opt.check_front;
 	return core;
 }
 
@@ -90,7 +97,7 @@ void ss_core_destroy(struct ss_core *core)
 		return;
 	for (pool = core->pools->list; pool; pool = next) {
 		next = pool->next;
-		ss_pool_drop_memory(pool, true);
+		ss_pool_drop_memory(pool, SS_DROP_ALL);
 		ss_pool_free(pool);
 	}
 	for (int dev = 0; dev < SS_MAX_DEVICES; dev++)

@@ -94,7 +94,8 @@ static bool wants_back(struct ss_pool *pool, bool decays)
 {
 	bool wants;
 
-	if (atomic_load(&pool->dying))
+	if (atomic_load(&pool->dying) ||
+	    (atomic_load(&pool->kept) && atomic_load(&pool->mem.guarded)))
 		return true;
 	if (atomic_load(&pool->threshold_set))
 		wants = ss_reserved(pool) > atomic_load(&pool->threshold);

@@ -203,7 +203,7 @@ uint64_t ss_reset_waits_for(struct ss_core *core, int dev)
 
 static void look_for_vmm(struct ss_pool *pool, void *arg)
 {
-	*(bool *)arg |= pool->mem.backing == SS_BACKING_VMM && ss_reserved(pool);
+	*(bool *)arg |= ss_memory_maps(&pool->mem) && ss_reserved(pool);
 }
 
 bool ss_must_unmap(struct ss_core *core, int dev)
@@ -224,12 +224,6 @@ static void unmap(struct ss_pool *pool, void *arg)
 void ss_unmap(struct ss_core *core, int dev)
 {
 	ss_pools_each(core, dev, unmap, NULL);
-}
-
-/* Memory of the hip backing goes with hipDeviceReset by itself. */
-static bool outlives_reset(const struct ss_pool *pool)
-{
-	return pool->mem.backing != SS_BACKING_HIP;
 }
 
 /* From now on nobody finds the pools of dev. New default pools are made at the next use. */
@@ -260,7 +254,7 @@ static void reset_pool(struct ss_pool *pool, void *arg)
 	/* A thread that maps or gives access just now comes to its end first. */
 	if (ss_memory_claim(&pool->mem, true, NULL)) {
 		ss_stats_ended(pool);
-		ss_pool_drop_memory(pool, *idle && outlives_reset(pool));
+		ss_pool_drop_memory(pool, *idle ? SS_DROP_OUTLIVES : SS_DROP_FORGET);
 		ss_memory_unclaim(&pool->mem);
 	}
 }

@@ -79,6 +79,8 @@ enum ss_status ss_free_stream(struct ss_core *core, const struct ss_found *f,
 	ss_set_slot(b, q->slot);
 	look = looks(core, q);
 	account(pool, q, b, ss_timeline_native(tl), false);
+	if (unlikely(b->front))
+		b = ss_front_join(pool, b);
 	if (unlikely(ss_nearly_full(core, ss_timeline_device(tl))) && ss_fence_room(core, tl)) {
 		/* A position that no other free can have, so that the fence stands for exactly
 		 * this one: streams may wait for it where the pool's policy allows that, and
@@ -135,10 +137,11 @@ static void free_marked(struct ss_pool *pool, struct ss_block *b, bool completed
 
 /* An exported block becomes a gap. If nothing is left of its segment it goes now: the real hipFree
  * waits for the device, as this call would have without us. A call that must not wait leaves that
- * to a later one. Where giving back does not wait, the block stays until every use is over. */
+ * to a later one. Where giving back does not wait, or is seen (a guarded segment), the block stays
+ * until every use is over. */
 static void free_exported(struct ss_pool *pool, struct ss_block *b, bool completed, bool may_wait)
 {
-	if (!completed && !ss_release_waits(&pool->mem)) {
+	if (!completed && (!ss_release_waits(&pool->mem) || b->seg->chunk)) {
 		atomic_fetch_add(&pool->kept, b->size);
 		free_marked(pool, b, false);
 		return;
@@ -167,6 +170,8 @@ static enum ss_status free_everywhere(struct ss_core *core, const struct ss_foun
 	if (!claim(f))
 		return SS_ERR_INVALID;
 	account(pool, pool->caches.done, b, NULL, completed && !b->exported);
+	if (unlikely(b->front))
+		b = ss_front_join(pool, b);
 	now = ss_now_ms(core);
 	ss_set_slot(b, SS_SLOT_COMPLETED);
 	b->n = now ? now : 1;

@@ -72,6 +72,9 @@ bool ss_lookup(struct ss_core *core, const void *ptr, struct ss_block_info *out)
 	if (b) {
 		out->base = (void *)(uintptr_t)start;
 		out->size = b->request;
+		out->front = b->front;
+		out->room = b->size;
+		out->guarded = seg->chunk != NULL;
 		out->id = b->id;
 		out->classic = b->classic;
 		out->live = true;

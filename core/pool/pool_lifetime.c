@@ -145,7 +145,7 @@ static void end(struct ss_pool *pool)
 		return;
 	ss_stats_ended(pool);
 	/* Its addresses go, too, before the pool may be born again. */
-	ss_pool_drop_memory(pool, true);
+	ss_pool_drop_memory(pool, SS_DROP_ALL);
 	ss_trace_pool_destroy(pool->mem.handle, pool->mem.dev);
 	pthread_mutex_lock(&core->pools->lock);
 	pool->next = d->spare;

@@ -98,6 +98,12 @@ static inline uint64_t ss_pool_number(const struct ss_pool *pool)
 	return (uintptr_t)pool->mem.handle & ~(~0ull << 48);
 }
 
+/* A number for a segment, never used twice. */
+static inline uint64_t ss_serial_new(struct ss_core *core)
+{
+	return atomic_fetch_add(&core->pools->next_export, 1) + 1;
+}
+
 static inline void ss_pool_lock(struct ss_pool *pool)
 {
 	pthread_mutex_lock(&pool->mem.lock);
@@ -230,6 +236,9 @@ bool ss_pressure_idle(struct ss_pool *pool);
 uint64_t ss_ipc_pinned(struct ss_pool *pool);
 /* An exported block that was freed: never again anybody's. No lock held. */
 void ss_ipc_keep(struct ss_pool *pool, struct ss_block *b);
+/* The block with its front, from b, which has one and was taken from its owner: front.c. No lock
+ * held. */
+struct ss_block *ss_front_join(struct ss_pool *pool, struct ss_block *b);
 /* The same of one that waited for its marks, and was counted before. Pool lock held. */
 void ss_ipc_gap(struct ss_block *b);
 /* Gives segments back of which nothing is left but that; `all`: even where the device is seen to

@@ -43,7 +43,7 @@ bool ss_others_may_give(const struct ss_pool *pool)
 	struct ss_core *core = ss_core_of(pool);
 	bool may = true;
 
-	if (pool->mem.backing != SS_BACKING_VMM || !core->info[pool->mem.dev].unmap_waits_all)
+	if (!ss_memory_maps(&pool->mem) || !core->info[pool->mem.dev].unmap_waits_all)
 		return true;
 	for (int dev = 0; dev < core->devices && may; dev++)
 		may = dev == pool->mem.dev || !is_used(core, dev) ||
@@ -109,7 +109,7 @@ static void log_dropped(struct ss_pool *pool)
 				log_drop(pool, b);
 }
 
-void ss_pool_drop_memory(struct ss_pool *pool, bool give_back)
+void ss_pool_drop_memory(struct ss_pool *pool, enum ss_drop how)
 {
 	struct ss_core *core = ss_core_of(pool);
 	uint64_t reserved = ss_reserved(pool);
@@ -127,7 +127,7 @@ void ss_pool_drop_memory(struct ss_pool *pool, bool give_back)
 	while (pool->epochs)
 		ss_epoch_free(pool, pool->epochs);
 	ss_pool_unlock(pool);
-	ss_memory_drop(&pool->mem, give_back);
+	ss_memory_drop(&pool->mem, how);
 	ss_used_reset(&pool->caches, true);
 	pool->kept = 0;
 	ss_giving_end(core, pool->mem.dev, 1);

@@ -43,7 +43,7 @@ bool ss_device_wait_idle(struct ss_core *core, int dev, uint64_t end);
  * recording. */
 uint64_t ss_pool_release(struct ss_pool *pool, uint64_t target, uint64_t older_than,
 			 enum ss_trace_trim_cause cause);
-/* Forgets every block and segment; `give_back` also tells the driver. No lock held. */
-void ss_pool_drop_memory(struct ss_pool *pool, bool give_back);
+/* Forgets every block and segment. No lock held. */
+void ss_pool_drop_memory(struct ss_pool *pool, enum ss_drop how);
 
 #endif

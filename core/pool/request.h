@@ -14,6 +14,7 @@ struct ss_request {
 	struct ss_stream_cache *cache; /* NULL: hipMalloc, which takes only what has completed */
 	struct ss_timeline *tl;        /* of the cache */
 	uint64_t size, align;
+	uint64_t front;         /* bytes of `size` that go in front of the block */
 	struct ss_block *block; /* found, in state QUEUED */
 	uint64_t id;            /* what it is to be called */
 	uint64_t *rule;         /* the pool's counter that was raised for it; NULL: none */
@@ -74,6 +75,12 @@ bool ss_poll_some(struct ss_pool *pool);
 /* A block that is a segment of its own, QUEUED (whole_block.c); NULL: not to be had. No lock
  * held. */
 struct ss_block *ss_whole_block_alloc(struct ss_request *r, uint64_t size);
+/* A block at the end of a guarded segment, QUEUED (front.c); sets r->front. NULL: r->status. No
+ * lock held. */
+struct ss_block *ss_guarded_block(struct ss_request *r);
+/* What follows r->front of r->block, which is about to be handed out; r->block itself if host
+ * memory is out. No lock held. */
+struct ss_block *ss_front_split(struct ss_request *r);
 /* The segment that the pool would add for r (growth.c); fills the view. Pool lock held. */
 uint64_t ss_growth_segment(struct ss_request *r, struct ss_view *v);
 

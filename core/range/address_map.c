@@ -196,6 +196,7 @@ struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, ui
 	__atomic_store_n(&seg->size, size, __ATOMIC_RELAXED);
 	seg->pool = pool;
 	seg->serial = seg->idle_since = 0;
+	seg->chunk = NULL;
 	seg->opening = false;
 	b->addr = base;
 	b->size = size;
@@ -239,6 +240,7 @@ void ss_segment_forget(struct ss_core *core, struct ss_segment *seg)
 	for (; b; b = next) {
 		next = ss_block_next(b);
 		ss_start_clear(seg, b->addr);
+		b->front = 0;
 		ss_block_recycle(core, &none, b);
 	}
 	ss_spares_return(core, &none, 0);

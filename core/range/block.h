@@ -9,7 +9,8 @@
  *   FREE, EPOCH      the pool's lock. It waits for an epoch, the marks of many timelines;
  *   FREE, other      the lock of the stream cache with that slot. It lies in the cache's arena;
  *   QUEUED           none: one thread has taken it out of all structures;
- *   GAP              the pool's lock.
+ *   GAP              the pool's lock;
+ *   FRONT            none: who holds the live block behind it holds this, too.
  * Neighbours may have different holders. The holder of a block writes its `next`, and the `prev` of
  * the block that lies there: only the holder can change where the block ends. A reader may find a
  * neighbour that is just being changed. That is harmless: the reader only asks whether the
@@ -46,6 +47,7 @@ enum ss_block_state {
 	SS_BLOCK_QUEUED,     /* free, held by one thread */
 	SS_BLOCK_FREE,       /* free, in an index or in an epoch's list */
 	SS_BLOCK_GAP,        /* addresses without memory (VMM), or exported bytes after the free */
+	SS_BLOCK_FRONT,      /* bytes in front of a live block, which go back with it */
 };
 
 /* Descriptors are recycled but never given back to the host allocator. So a stale pointer to one
@@ -87,6 +89,7 @@ struct ss_block {
 	/* Slot + 1 of the stream cache whose arena the block was cut from; 0: none. Neighbours with
 	 * one home merge as soon as they are free on its stream; others when they are completed. */
 	_Atomic uint32_t home;
+	uint64_t front; /* LIVE: bytes of the FRONT that lies before it; else 0 */
 } __attribute__((aligned(128)));
 
 /* One allocation from the driver, or one reservation of addresses. The lock of the pool's memory
@@ -105,6 +108,7 @@ struct ss_segment {
 	uint64_t native_size;
 	uint64_t idle_since; /* ms: when the last byte of it became free */
 	uint64_t serial;     /* number for IPC handles, never used twice; 0: none yet */
+	void *chunk;         /* guarded (backing/guard.c): its memory; else NULL */
 	/* A device is being given access; it must not go meanwhile */
 	bool opening;
 	struct ss_segment *prev, *next; /* list of the pool; next: also the spare list */

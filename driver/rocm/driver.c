@@ -70,7 +70,8 @@ int ss_rocm_start(const struct ss_options *opt)
 	if (!started) {
 		ss_rocm = *r;
 		ss_rocm_devices = n;
-		maps = opt->backing == SS_BACKING_VMM || opt->selftest;
+		maps = opt->backing == SS_BACKING_VMM || opt->selftest ||
+		       (opt->check & SS_CHECK_GUARD);
 		ss_rocm_remember(opt->remember);
 		started = true;
 	}

@@ -39,12 +39,26 @@ static enum ss_status serve(int dev, size_t size, void **ptr)
 	return status;
 }
 
+static __attribute__((noinline, cold)) enum ss_status serve_checked(int dev, size_t size,
+								    void **ptr)
+{
+	size_t room = ss_check_size(size);
+	enum ss_status status = ss_check_guarded(NULL, ss_pool_classic(ss_core, dev), size, ptr);
+
+	if (status != SS_OK)
+		status = serve(dev, room, ptr);
+	if (status == SS_ERR_NOMEM && ss_check_give_back())
+		status = serve(dev, room, ptr);
+	if (status == SS_OK)
+		ss_check_allocated(NULL, *ptr, size, room);
+	return status;
+}
+
 hipError_t ss_malloc(void **ptr, size_t size, bool guarded)
 {
 	enum ss_status status;
 	hipError_t err;
 	void *p = NULL;
-	size_t asked = size;
 	int dev;
 
 	if (!ptr)
@@ -61,21 +75,14 @@ hipError_t ss_malloc(void **ptr, size_t size, bool guarded)
 	dev = ss_current_device(&err);
 	if (dev < 0)
 		return ss_result(err);
-	if (unlikely(ss_checking))
-		size = ss_check_size(size);
-	status = serve(dev, size, &p);
-	if (unlikely(ss_checking) && status == SS_ERR_NOMEM && ss_check_give_back())
-		status = serve(dev, size, &p);
+	status = unlikely(ss_checking) ? serve_checked(dev, size, &p) : serve(dev, size, &p);
 	if (likely(status == SS_OK)) {
 		*ptr = p;
-		if (unlikely(ss_checking))
-			ss_check_allocated(NULL, p, asked, size);
 		return ss_result(hipSuccess);
 	}
 	/* A limit of the user's must not be passed by asking the runtime instead. */
 	if (status == SS_ERR_NOMEM && ss_options.limit.set)
 		return ss_fail(hipErrorOutOfMemory);
-	size = asked;
 	if (likely(!ss_limited()))
 		return ss_result(REAL(hipExtMallocWithFlags, ptr, size, hipDeviceMallocDefault));
 	return ss_result(SS_LIMITED(

@@ -14,6 +14,7 @@
 #include "shim/check/read_back.h"
 #include "shim/check/skips.h"
 #include "shim/check/unpack.h"
+#include "shim/process/log.h"
 #include "trace/unwind.h"
 
 /* The call that a thread is in. */
@@ -57,7 +58,7 @@ static bool ours(const void *ptr, void *unused)
 	struct ss_found found;
 
 	(void)unused;
-	return ss_find(ss_core, ptr, &found) != SS_ERR_FOREIGN;
+	return ss_find(ss_core, ptr, &found) != SS_ERR_FOREIGN || ss_unmapped(ss_core, ptr);
 }
 
 static void start(void)
@@ -334,15 +335,43 @@ size_t ss_check_size(size_t size)
 	return size && !__builtin_add_overflow(size, padding ? padding : 1, &room) ? room : size;
 }
 
+enum ss_status ss_check_guarded(struct ss_timeline *tl, struct ss_pool *pool, size_t size,
+				void **ptr)
+{
+	static atomic_bool said;
+	enum ss_status status;
+
+	/* Mapping memory may end a capture. */
+	if (!(ss_options.check & SS_CHECK_GUARD) || size < ss_options.check_guard ||
+	    ss_capture_live() || ss_exiting())
+		return SS_ERR_UNSUPPORTED;
+	status = ss_alloc_guarded(ss_core, pool, tl, size, ptr);
+	if (status == SS_ERR_UNSUPPORTED && !atomic_exchange(&said, true))
+		ss_shim_log("SOMASHIM_CHECK: no block is guarded: this device or runtime has no "
+			    "virtual memory");
+	return status;
+}
+
 void ss_check_allocated(struct ss_timeline *tl, void *ptr, size_t size, size_t room)
 {
-	bool filled = room > size + 1 && ss_padding_fill(tl, ptr, size, room - size);
+	bool ask = (ss_options.check & SS_CHECK_GUARD) || ss_options.check_front;
+	struct ss_block_info info = {0};
+	size_t front = 0, behind;
+	bool filled = false;
+
+	if (ask && ss_lookup(ss_core, ptr, &info)) {
+		room = info.guarded ? info.room : room;
+		front = ss_padding_front(info.front);
+	}
+	behind = ss_padding_bytes() ? room - size : 0;
+	if (front || behind)
+		filled = ss_padding_fill(tl, ptr, size, front, behind);
 	struct ss_mark mark = tl ? ss_timeline_mark(tl) : (struct ss_mark){0};
 
-	ss_check_alloc(ss_check_state, ptr, size, room, key_of(tl), name_of_call(),
+	ss_check_alloc(ss_check_state, ptr, size, front, room, key_of(tl), name_of_call(),
 		       stack_of_call());
 	if (filled)
-		ss_check_filled(ss_check_state, ptr, mark.slot, mark.n);
+		ss_check_filled(ss_check_state, ptr, behind, mark.slot, mark.n);
 }
 
 size_t ss_check_asked(const void *ptr, size_t size)
@@ -369,7 +398,7 @@ void ss_check_freeing(struct ss_timeline *tl, void *ptr)
 	uint64_t padding = ss_check_block(ss_check_state, ptr, &about);
 
 	look();
-	if (padding) {
+	if (padding || about.front) {
 		about.free = (struct ss_check_site){.what = name_of_call(),
 						    .stack = stack_of_call()};
 		ss_padding_read(tl, &about, padding);

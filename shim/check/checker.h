@@ -44,6 +44,10 @@ void ss_check_reset(void);
 
 /* How many bytes an allocation of `size` bytes has to take. */
 size_t ss_check_size(size_t size);
+/* The tool guard, for a block that is large enough. Parameters as of ss_alloc_guarded(). On any
+ * error it is allocated as others. */
+enum ss_status ss_check_guarded(struct ss_timeline *tl, struct ss_pool *pool, size_t size,
+				void **ptr);
 /* tl NULL: memory of hipMalloc. `room` is what it took. */
 void ss_check_allocated(struct ss_timeline *tl, void *ptr, size_t size, size_t room);
 /* The size that the program asked for; `size` of a block that the checker does not know. */

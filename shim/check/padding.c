@@ -20,9 +20,22 @@
 
 static atomic_bool thread_fills; /* padding was filled on a per-thread stream */
 
+static bool is_on(void)
+{
+	return (ss_options.check & SS_CHECK_BOUNDS) && !ss_capture_live() && !ss_exiting();
+}
+
+size_t ss_padding_front(size_t front)
+{
+	/* It may have been set aside to align the block. */
+	return !is_on()                       ? 0 :
+	       front < ss_options.check_front ? front :
+						(size_t)ss_options.check_front;
+}
+
 size_t ss_padding_bytes(void)
 {
-	if (!(ss_options.check & SS_CHECK_BOUNDS) || ss_capture_live() || ss_exiting())
+	if (!is_on())
 		return 0;
 	if (ss_options.check_padding < 2) /* one byte is always there (ss_check_size) */
 		return ss_options.check_padding ? 2 : 0;
@@ -30,11 +43,12 @@ size_t ss_padding_bytes(void)
 							PADDING_MAX;
 }
 
-bool ss_padding_fill(struct ss_timeline *tl, void *ptr, size_t size, size_t padding)
+bool ss_padding_fill(struct ss_timeline *tl, void *ptr, size_t size, size_t front, size_t padding)
 {
 	if (tl && ss_timeline_kind(tl) == SS_TL_THREAD)
 		atomic_store(&thread_fills, true);
-	return ss_fill_bytes(tl, (char *)ptr + size, VALUE, padding);
+	return (!front || ss_fill_bytes(tl, (char *)ptr - front, VALUE, front)) &&
+	       (!padding || ss_fill_bytes(tl, (char *)ptr + size, VALUE, padding));
 }
 
 static void compare(const unsigned char *bytes, size_t count, const struct ss_finding *about)
@@ -42,14 +56,31 @@ static void compare(const unsigned char *bytes, size_t count, const struct ss_fi
 	ss_read_compare(bytes, count, VALUE, about, about->size, SS_FAULT_OVERWRITTEN);
 }
 
-/* The same if it is the same block still. If not, another one may have its addresses. */
-static void compare_live(const unsigned char *bytes, size_t count, const struct ss_finding *about)
+static void compare_front(const unsigned char *bytes, size_t count, const struct ss_finding *about)
+{
+	ss_read_compare(bytes, count, VALUE, about, -(uint64_t)count, SS_FAULT_OVERWRITTEN);
+}
+
+/* Is it the same block still? If not, another one may have its addresses. */
+static bool is_live(const struct ss_finding *about)
 {
 	struct ss_finding now;
 
 	(void)ss_check_block(ss_check_state, (void *)(uintptr_t)about->base, &now);
-	if (now.block == about->block)
+	return now.block == about->block;
+}
+
+static void compare_live(const unsigned char *bytes, size_t count, const struct ss_finding *about)
+{
+	if (is_live(about))
 		compare(bytes, count, about);
+}
+
+static void compare_live_front(const unsigned char *bytes, size_t count,
+			       const struct ss_finding *about)
+{
+	if (is_live(about))
+		compare_front(bytes, count, about);
 }
 
 /* Has the padding certainly been filled before what tl's stream does next? */
@@ -61,17 +92,33 @@ static bool is_filled(struct ss_timeline *tl, const struct ss_finding *about)
 	       ss_timeline_after(ss_core, tl, &mark);
 }
 
+static bool read_later(struct ss_timeline *tl, const struct ss_finding *about, size_t padding)
+{
+	const char *base = (const char *)(uintptr_t)about->base;
+
+	return (!about->front ||
+		ss_read_later(tl, base - about->front, about->front, about, compare_front)) &&
+	       (!padding || ss_read_later(tl, base + about->size, padding, about, compare));
+}
+
+/* While nothing is in flight that may write there. */
+static bool read_now(const struct ss_finding *about, size_t padding)
+{
+	const char *base = (const char *)(uintptr_t)about->base;
+
+	return (!about->front ||
+		ss_read_now(base - about->front, about->front, about, compare_live_front)) &&
+	       (!padding || ss_read_now(base + about->size, padding, about, compare_live));
+}
+
 static bool read_in_free(struct ss_timeline *tl, const struct ss_finding *about, size_t padding)
 {
-	const void *from = (const char *)(uintptr_t)about->base + about->size;
-
 	if (ss_capture_live() || ss_exiting())
 		return false;
 	if (tl)
-		return is_filled(tl, about) && ss_read_later(tl, from, padding, about, compare);
+		return is_filled(tl, about) && read_later(tl, about, padding);
 	return (about->classic || about->alloc.stream.dev == ss_current_device(NULL)) &&
-	       REAL(hipDeviceSynchronize) == hipSuccess &&
-	       ss_read_now(from, padding, about, compare_live);
+	       REAL(hipDeviceSynchronize) == hipSuccess && read_now(about, padding);
 }
 
 void ss_padding_read(struct ss_timeline *tl, const struct ss_finding *about, size_t padding)
@@ -99,8 +146,6 @@ bool ss_padding_all_idle(void)
 
 void ss_padding_read_live(const struct ss_finding *about, size_t padding)
 {
-	const void *from = (const char *)(uintptr_t)about->base + about->size;
-
-	if (ss_capture_live() || !ss_read_now(from, padding, about, compare_live))
+	if (ss_capture_live() || !read_now(about, padding))
 		ss_check_skip_bytes();
 }

@@ -81,9 +81,14 @@ static void compare(const unsigned char *bytes, size_t count, const struct ss_fi
 
 static bool may_hold(const struct ss_timeline *tl, const void *ptr, const struct ss_found *found)
 {
+	struct ss_block_info info;
 	struct ss_ipc_place place;
 
 	if (!(ss_options.check & SS_CHECK_POISON) || ss_capture_live() || ss_exiting())
+		return false;
+	/* That is unmapped at once. */
+	if (!tl && (ss_options.check & SS_CHECK_GUARD) && ss_lookup(ss_core, ptr, &info) &&
+	    info.guarded)
 		return false;
 	/* Only its own thread can read on a per-thread stream. */
 	if (tl && ss_timeline_kind(tl) == SS_TL_THREAD)

@@ -67,6 +67,7 @@ static void create(int devices)
 				    ss_backing_name(backing), why);
 	ss_recording_journal(ss_core, &ss_options);
 	if ((backing == SS_BACKING_VMM || ss_options.selftest ||
+	     (ss_options.check & SS_CHECK_GUARD) ||
 	     (backing == SS_BACKING_AUTO && ss_rocm_best(0, &why) == SS_BACKING_VMM)) &&
 	    ss_quirk_flags(ss_runtime()->major, ss_runtime()->minor, NULL) & SS_Q_EXIT_MAPPED)
 		ss_gate_start();

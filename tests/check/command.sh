@@ -48,6 +48,24 @@ check 9 --error-exitcode 9 --tool poison "$corpus" use-after-free
 says '^========= Write after free: 4096 bytes of the freed block have changed, the first at offset 0$'
 says '^=========     Freed by hipFreeAsync on stream 1 '
 
+# A page behind a block that is not mapped, and what was given back.
+check 134 --tool guard "$corpus" large-past-end
+says '^========= Memory access fault by the device, 0 bytes past the end of a block$'
+says '^=========     Allocated by hipMallocAsync on stream 1 '
+check 134 --tool all "$corpus" large-after-hip-free
+says '^========= Memory access fault by the device inside a block that was freed$'
+says '^=========     Freed by hipFree$'
+check 134 --tool guard --guard 4K "$corpus" write-past-end
+check 0 --error-exitcode 9 --tool guard "$corpus" write-past-end
+check 0 --error-exitcode 9 --tool all --guard 4K --padding-front 64 "$corpus" right-what_pointers_are
+check 9 --error-exitcode 9 --padding-front 64 "$corpus" before-start
+says '^========= Out of bounds: 3 bytes were written in front of the block, the first 8 bytes before it$'
+check 9 --error-exitcode 9 --padding-front 64 "$corpus" fill-from-before-start
+says '^========= Out of bounds: hipMemsetAsync of 16 bytes begins 8 bytes before the block$'
+check 0 --error-exitcode 9 "$corpus" before-start
+check 2 --padding-front 1M "$corpus" leak
+check 2 --guard some "$corpus" leak
+
 # Nothing orders the free after the fill of the padding, so the padding is not read.
 check 0 --tool bounds "$corpus" free-before-allocation
 says 'whose pointers are not known, and the bytes of 1 block$'

@@ -22,7 +22,9 @@
  * faults of a free), and the streams of both sides by their numbers, 0 for none. Of overwritten
  * padding, the call of the allocation, the first bad byte and how many are bad. Of a write after a
  * free, the call and the stream of the free, the stream of the allocation, the first bad byte and
- * how many are bad. NULL: nothing.
+ * how many are bad. Of padding in front of a block "before" and how far the first bad byte is. Of a
+ * fault the calls of the allocation and the free, and where. NULL: nothing.
+ * Behind a | is what is different where all blocks are guarded and have padding in front.
  * Streams are numbered in the order in which they appear, and the program makes `a`, `b` and `c`
  * first: they are 1, 2 and 3. */
 struct program {
@@ -31,8 +33,10 @@ struct program {
 	const char *expect;
 };
 
-extern const struct program wrong_programs[], wrong_kernels[], wrong_graphs[], wrong_memory[];
-extern const struct program right_programs[], right_kernels[], right_graphs[], right_memory[];
+extern const struct program wrong_programs[], wrong_kernels[], wrong_graphs[], wrong_memory[],
+	wrong_guarded[];
+extern const struct program right_programs[], right_kernels[], right_graphs[], right_memory[],
+	right_guarded[];
 
 /* A kernel of a module: "fill" takes a pointer and an int, and does nothing (kernels.c). */
 hipFunction_t kernel(const char *name);

@@ -270,12 +270,15 @@ const struct program wrong_kernels[] = {
 	{"cooperative-multi-device-after-free", cooperative_multi_device_after_free,
 	 "use-after-free hipLaunchCooperativeKernelMultiDevice 2 2"},
 	{"pointer-in-structure", pointer_in_structure, "free-before-use hipModuleLaunchKernel 2 1"},
-	{"write-past-end", write_past_end, "overwritten-padding hipMallocAsync 0 3"},
-	{"write-far-past-end", write_far_past_end, "overwritten-padding hipMallocAsync 100 1"},
+	{"write-past-end", write_past_end,
+	 "overwritten-padding hipMallocAsync 0 3|memory-fault hipMallocAsync past 0"},
+	{"write-far-past-end", write_far_past_end,
+	 "overwritten-padding hipMallocAsync 100 1|memory-fault hipMallocAsync past 0"},
 	{"write-past-end-of-hip-malloc", write_past_end_of_hip_malloc,
 	 "overwritten-padding hipMalloc 0 1"},
 	{"write-past-end-of-leak", write_past_end_of_leak,
-	 "overwritten-padding hipMallocAsync 0 8;leak hipMallocAsync 4096 1"},
+	 "overwritten-padding hipMallocAsync 0 8;leak hipMallocAsync 4096 1|memory-fault "
+	 "hipMallocAsync past 0"},
 	{NULL, NULL, NULL},
 };
 

@@ -138,16 +138,19 @@ static void after_free_and_many_frees(void)
 }
 
 const struct program wrong_memory[] = {
-	{"past-end-and-event", past_end_and_event, "overwritten-padding hipMallocAsync 0 3"},
-	{"past-end-and-events", past_end_and_events, "overwritten-padding hipMallocAsync 9 1"},
-	{"past-end-and-wait", past_end_and_wait, "overwritten-padding hipMallocAsync 0 3"},
+	{"past-end-and-event", past_end_and_event,
+	 "overwritten-padding hipMallocAsync 0 3|memory-fault hipMallocAsync past 0"},
+	{"past-end-and-events", past_end_and_events,
+	 "overwritten-padding hipMallocAsync 9 1|memory-fault hipMallocAsync past 0"},
+	{"past-end-and-wait", past_end_and_wait,
+	 "overwritten-padding hipMallocAsync 0 3|memory-fault hipMallocAsync past 0"},
 	{"after-free", after_free, "write-after-free hipFreeAsync 1 1 100 3"},
 	{"after-free-elsewhere", after_free_elsewhere, "write-after-free hipFreeAsync 2 1 0 4096"},
 	{"after-free-on-null-stream", after_free_on_null_stream,
 	 "write-after-free hipFreeAsync 4 4 4095 1"},
 	{"after-hip-free", after_hip_free, "write-after-free hipFree 0 0 0 8"},
 	{"after-hip-free-of-pool-block", after_hip_free_of_pool_block,
-	 "write-after-free hipFree 0 1 0 8"},
+	 "write-after-free hipFree 0 1 0 8|memory-fault hipMallocAsync hipFree inside"},
 	{"after-free-and-pool-destroyed", after_free_and_pool_destroyed,
 	 "write-after-free hipFreeAsync 1 1 0 5"},
 	{"after-free-and-stream-destroyed", after_free_and_stream_destroyed,

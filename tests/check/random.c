@@ -100,7 +100,7 @@ static uint64_t step(int s, uint64_t more)
 
 static void allocate(int s, int b)
 {
-	ss_check_alloc(p.check, memory[b], SIZE, SIZE, &streams[s], "alloc", 1);
+	ss_check_alloc(p.check, memory[b], SIZE, 0, SIZE, &streams[s], "alloc", 1);
 	p.block[b] = (struct block){
 		.state = 1, .alloc = step(s, 0), .alloc_on = s, .number = ++p.blocks};
 }

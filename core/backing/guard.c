@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Guarded segments: each is a reservation of its own, and behind its memory lie addresses that have
+ * none, so that the device faults there. When its memory has gone back, the addresses stay reserved
+ * for a while, so that it faults at a late access, too.
+ *
+ * Locks: the memory's lock, dropped for the driver.
+ */
+#include "core/backing/segment.h"
+
+/* What is given away in one piece, and so may be the least. */
+static uint64_t unit_of(const struct ss_memory *m)
+{
+	return ss_max(m->core->info[m->dev].chunk_bytes, SS_FRAME);
+}
+
+void ss_guards_unmap(struct ss_memory *m)
+{
+	pthread_mutex_lock(&m->lock);
+	for (struct ss_segment *seg = m->segments; seg; seg = seg->next) {
+		if (!seg->chunk)
+			continue;
+		seg->opening = true; /* it stays in the list, and so do those behind it */
+		pthread_mutex_unlock(&m->lock);
+		m->core->drv.unmap(m->core->drv.ctx, m->dev, seg->native, seg->native_size);
+		pthread_mutex_lock(&m->lock);
+	}
+	pthread_mutex_unlock(&m->lock);
+}
+
+/* ---- one segment ------------------------------------------------------------------ */
+
+enum ss_status ss_guard_open(struct ss_memory *m, void *va, uint64_t size)
+{
+	return SS_DRIVE_MAP(m, set_access, va, size, atomic_load(&m->peers));
+}
+
+/* Memory at va, opened. If *chunk is set in spite of a failure, the driver does not take it
+ * away. */
+static enum ss_status fill(struct ss_memory *m, void *va, uint64_t size, void **chunk)
+{
+	struct ss_core *core = m->core;
+	enum ss_status s = SS_DRIVE_ALLOC(m, chunk_create, size, chunk);
+	bool back = true;
+
+	if (s != SS_OK) {
+		*chunk = NULL;
+		return s;
+	}
+	s = SS_DRIVE_MAP(m, map, va, size, *chunk);
+	if (s == SS_OK) {
+		s = ss_guard_open(m, va, size);
+		back = s == SS_OK || !core->info[m->dev].keep_unopened;
+		if (s == SS_OK && core->drv.settle)
+			s = SS_DRIVE_MAP(m, settle, va, size);
+		if (s != SS_OK && back)
+			back = SS_DRIVE_FREE(m, unmap, va, size) == SS_OK;
+	}
+	if (s != SS_OK && back) {
+		(void)SS_DRIVE_FREE(m, chunk_release, *chunk, size);
+		*chunk = NULL;
+	}
+	return s;
+}
+
+enum ss_status ss_guard_give(struct ss_memory *m, void *va, uint64_t size, void *chunk)
+{
+	enum ss_status s = SS_DRIVE_FREE(m, unmap, va, size);
+
+	if (s != SS_OK)
+		return s;
+	(void)SS_DRIVE_FREE(m, chunk_release, chunk, size);
+	atomic_fetch_sub(&m->guarded, 1);
+	ss_unmapped_add(m->core, m->dev, va, size + unit_of(m));
+	return SS_OK;
+}
+
+static struct ss_segment *attach(struct ss_memory *m, void *va, uint64_t size, void *chunk)
+{
+	uint64_t peers = 0, when = 0;
+	struct ss_segment *seg = NULL;
+	enum ss_status s = SS_OK;
+
+	pthread_mutex_lock(&m->lock);
+	/* As in ss_segment_add(). */
+	while (s == SS_OK && atomic_load(&m->peers) & ~peers) {
+		peers = atomic_load(&m->peers);
+		pthread_mutex_unlock(&m->lock);
+		s = ss_guard_open(m, va, size);
+		pthread_mutex_lock(&m->lock);
+	}
+	if (s == SS_OK)
+		seg = ss_segment_attach(m, va, size, &when);
+	if (seg) {
+		seg->backing = SS_BACKING_VMM;
+		seg->chunk = chunk;
+		m->grown++;
+	}
+	pthread_mutex_unlock(&m->lock);
+	if (seg)
+		ss_memory_record(m, when, SS_TRACE_SEGMENT_ALLOC, (uintptr_t)va, size, 0);
+	return seg;
+}
+
+enum ss_status ss_guard_add(struct ss_memory *m, uint64_t bytes, struct ss_segment **out)
+{
+	uint64_t size = ss_round(bytes, unit_of(m));
+	void *va = NULL, *chunk = NULL;
+	enum ss_status s;
+
+	if (!ss_cap_take(m, size))
+		return SS_ERR_NOMEM;
+	s = SS_DRIVE_MAP(m, vmm_reserve, size + unit_of(m), &va);
+	if (s == SS_OK)
+		s = (uintptr_t)va % SS_FRAME ? SS_ERR_FAILED : fill(m, va, size, &chunk);
+	if (s == SS_OK) {
+		atomic_fetch_add(&m->guarded, 1);
+		*out = attach(m, va, size, chunk);
+		if (*out)
+			return SS_OK;
+		s = SS_ERR_FAILED;
+		if (ss_guard_give(m, va, size, chunk) == SS_OK)
+			ss_cap_give(m, size);
+		return s;
+	}
+	if (va && !chunk)
+		m->core->drv.vmm_unreserve(m->core->drv.ctx, m->dev, va, size + unit_of(m));
+	if (!chunk)
+		ss_cap_give(m, size);
+	return s;
+}

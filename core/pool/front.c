@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Bytes in front of a block that nobody gets: they come with the block and go back with it. For
+ * everybody who asks, the block starts behind them. The checker watches them, and they fill a
+ * guarded segment up to the block at its end.
+ *
+ * Locks: the pool's.
+ */
+#include "core/pool/request.h"
+#include "core/range/divide.h"
+
+struct ss_block *ss_front_split(struct ss_request *r)
+{
+	struct ss_pool *pool = r->pool;
+	struct ss_block *front = r->block, *b;
+
+	ss_pool_lock(pool);
+	b = ss_block_split(ss_core_of(pool), &pool->mem.spares, front, r->front);
+	if (b) {
+		b->front = r->front;
+		ss_set_state(front, SS_BLOCK_FRONT);
+	}
+	ss_pool_unlock(pool);
+	return b ? b : front;
+}
+
+struct ss_block *ss_front_join(struct ss_pool *pool, struct ss_block *b)
+{
+	struct ss_block *front = ss_block_prev(b);
+
+	ss_pool_lock(pool);
+	b->front = 0;
+	ss_set_word(front, atomic_load_explicit(&b->word, memory_order_relaxed));
+	ss_block_merge(ss_core_of(pool), &pool->mem.spares, front, b);
+	ss_pool_unlock(pool);
+	return front;
+}
+
+struct ss_block *ss_guarded_block(struct ss_request *r)
+{
+	struct ss_pool *pool = r->pool;
+	struct ss_segment *seg;
+	struct ss_block *b;
+
+	r->status = ss_memory_add_guarded(&pool->mem, r->size, &seg);
+	if (r->status != SS_OK)
+		return NULL;
+	ss_pool_lock(pool);
+	b = ss_segment_first(ss_core_of(pool), seg);
+	if (!b)
+		__builtin_unreachable(); /* the compiler cannot know */
+	ss_set_state(b, SS_BLOCK_QUEUED);
+	r->front = b->size - r->size;
+	r->id = pool->id_base | ++pool->ids;
+	r->missed = true;
+	r->grown++;
+	pool->st.misses++;
+	/* It goes back when nothing is in it any more, as if it had been exported (ipc.c). */
+	seg->serial = ss_serial_new(ss_core_of(pool));
+	ss_pool_unlock(pool);
+	return b;
+}
