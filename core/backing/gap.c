@@ -144,7 +144,7 @@ void ss_gap_insert(struct ss_memory *m, struct ss_block *b)
 
 	ss_set_state(b, SS_BLOCK_GAP);
 	ss_set_slot(b, SS_SLOT_COMPLETED);
-	ss_set_home(b, 0);
+	ss_rehome(b, 0);
 	b->n = 0;
 	side = ss_block_next(b);
 	if (is_gap(side)) {

@@ -57,6 +57,14 @@ static void extract(struct ss_stream_cache *q, struct ss_block *b)
 		q->idle -= b->size;
 }
 
+void ss_border_consider(struct ss_block *b, struct ss_block *next)
+{
+	uint32_t home = ss_home(next);
+
+	if (home && home != ss_home(b))
+		ss_border_draw(b, next);
+}
+
 void ss_arena_put(struct ss_stream_cache *q, struct ss_block *b)
 {
 	if (ss_home(b) == q->slot + 1) {
@@ -177,7 +185,7 @@ void ss_arena_adopt(struct ss_stream_cache *q, struct ss_block *b)
 		q->completed_since = b->n;
 	b->n = 0;
 	ss_set_slot(b, q->slot);
-	ss_set_home(b, q->slot + 1);
+	ss_rehome(b, q->slot + 1);
 	ss_memory_touch(q->set->memory, b);
 	ss_arena_put_own(q, b, 0);
 }

@@ -69,21 +69,26 @@ static inline void ss_arena_merge(struct ss_stream_cache *q, struct ss_block *a,
 	ss_block_merge(q->set->core, &q->spares, a, b);
 }
 
+/* What lies on the right of b, which is at home here, is another stream's, or completed. */
+SS_NOINLINE void ss_border_consider(struct ss_block *b, struct ss_block *next);
+
 /* b, at home here, with its mark, becomes free, one with the free ranges beside it whose mark is
  * `from` or later. */
 SS_INLINE void ss_arena_put_own(struct ss_stream_cache *q, struct ss_block *b, uint64_t from)
 {
-	struct ss_block *next = ss_block_next(b), *prev = ss_block_prev(b);
-	uint64_t word = ss_free_word(q);
+	struct ss_block *next = ss_this_side(ss_right_of(b)), *prev = ss_block_prev(b);
+	uint64_t word = ss_free_word(q), right = next ? ss_block_word(next) : q->slot;
 
 	q->own.bytes += b->size;
-	if (next && ss_block_word(next) == word) {
+	if (right == word) {
 		if (likely(next->n >= from)) {
 			ss_index_unlink(&q->own, next);
 			ss_arena_merge(q, b, next);
 		} else {
 			q->apart = true;
 		}
+	} else if (from && unlikely((uint32_t)right != q->slot)) {
+		ss_border_consider(b, next);
 	}
 	if (prev && ss_block_word(prev) == word) {
 		if (likely(prev->n >= from)) {

@@ -46,14 +46,19 @@ static void check_segment(struct checker *c, struct ss_segment *seg)
 	struct ss_core *core = ss_core_of(c->pool);
 	struct ss_block *prev = NULL;
 	uint64_t at = seg->base;
+	bool border = false; /* between prev and b */
 
 	for (struct ss_block *b = ss_segment_first(core, seg); b; prev = b, b = ss_block_next(b)) {
 		unsigned state = atomic_load(&b->state);
 
 		if (b->addr != at || !b->size || b->size % SS_GRAIN || b->seg != seg)
 			c->broken = "blocks of a segment do not tile it";
-		if (ss_block_prev(b) != prev || (prev && ss_block_at(core, seg, b->addr) != b))
+		if (ss_block_prev(b) != (border ? NULL : prev) ||
+		    (prev && ss_block_at(core, seg, b->addr) != b))
 			c->broken = "neighbours disagree";
+		border = ss_right_of(b) != ss_block_next(b);
+		if (border && !ss_home(b))
+			c->broken = "a range that is in no arena has a border";
 		if (ss_block_last_start(core, seg, b->addr + b->size - 1) != b)
 			c->broken = "the address map does not find a block's last byte";
 		if (state == SS_BLOCK_UNUSED)

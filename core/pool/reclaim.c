@@ -7,6 +7,7 @@
  * All functions are called with the pool's lock held; they visit one cache at a time.
  */
 #include "core/pool/pool_state.h"
+#include "core/range/divide.h"
 
 void ss_reclaim_put(struct ss_pool *pool, struct ss_block *b)
 {
@@ -180,7 +181,7 @@ static bool move_ordered(struct ss_pool *pool, struct ss_timeline *x, struct ss_
 		next = b->left;
 		b->n = ss_timeline_now(x);
 		ss_set_slot(b, to->slot);
-		ss_set_home(b, to->slot + 1);
+		ss_rehome(b, to->slot + 1);
 		ss_arena_put(to, b);
 	}
 	ss_bias_unlock(&to->lock);

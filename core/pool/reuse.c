@@ -6,6 +6,7 @@
  * Locks: the pool's, dropped for every driver call.
  */
 #include "core/pool/request.h"
+#include "core/range/divide.h"
 #include "core/statistics.h"
 
 #define FREES_PER_FENCE 96      /* a stream gets a fence for so many frees, in the long run, */
@@ -50,6 +51,16 @@ static void pick(struct ss_block *b, void *arg)
 		ss_picked_push(&a->picked, b);
 }
 
+/* What lies on the right of b, a free range of the stream, may have come to it, or completed, since
+ * there is a border. */
+static void review(struct ss_block *b, void *arg)
+{
+	struct ss_stream_cache *q = arg;
+
+	ss_border_review(b);
+	q->apart |= ss_is_own(ss_block_next(b), q->slot);
+}
+
 /* The completed ranges beside b, a free range of the stream. */
 static void pick_beside(struct ss_block *b, void *arg)
 {
@@ -71,10 +82,12 @@ static void adopt_completed(struct ss_pool *pool, struct ss_stream_cache *q)
 	struct adoption a = {.q = q};
 	struct ss_block *b;
 
-	if (q->set->count == 1)
+	if (q->set->count == 1) {
 		ss_index_each(&pool->mem.completed, pick, &a);
-	else
+	} else {
+		ss_index_each(&q->own, review, q);
 		ss_index_each(&q->own, pick_beside, &a);
+	}
 	if (a.picked && !ss_arena_ready(q))
 		while (ss_picked_pop(&a.picked))
 			;
@@ -137,7 +150,7 @@ static struct ss_block *cut_completed(struct ss_request *r, struct ss_block *b)
 
 	b = ss_completed_cut(m, b, ss_start_in(b, r->align), r->size);
 	if (b && q)
-		ss_set_home(b, q->slot + 1);
+		ss_rehome(b, q->slot + 1);
 	return b;
 }
 

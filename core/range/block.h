@@ -15,6 +15,14 @@
  * the block that lies there: only the holder can change where the block ends. A reader may find a
  * neighbour that is just being changed. That is harmless: the reader only asks whether the
  * neighbour is free with the reader's own slot, and no other thread can make it so.
+ *
+ * Borders. Two threads that each divide their own arena must not write to each other's descriptors.
+ * So where neighbours are at home in two arenas, the holder of the left one draws a border between
+ * them, a bit in its `next` and in the other's `prev` (ss_border_draw). Then neither reads nor
+ * writes the other's descriptor. `next` stays true behind a border, since a block goes only if its
+ * left neighbour swallows it; `prev` does not. A range that comes to another home has no border on
+ * its right (ss_rehome). One on its left may stay where none is needed any more, until the holder
+ * of the left block takes it away (ss_border_review).
  */
 #ifndef SS_RANGE_BLOCK_H
 #define SS_RANGE_BLOCK_H
@@ -80,8 +88,8 @@ struct ss_block {
 			bool own;      /* FREE or LIVE: it is at home in the arena of `slot` */
 		};
 	};
-	_Atomic(struct ss_block *) prev; /* left neighbour; NULL: first of its segment */
-	_Atomic(struct ss_block *) next; /* right neighbour; NULL: last of its segment */
+	/* The neighbours, perhaps with SS_BORDER; NULL: first or last of its segment */
+	_Atomic(struct ss_block *) prev, next;
 	/* The second line: */
 	uint64_t request; /* LIVE: bytes as requested */
 	struct ss_segment *seg;
@@ -195,21 +203,38 @@ static inline bool ss_is_own(const struct ss_block *b, uint32_t slot)
 	return b && ss_block_word(b) == ss_word(slot, SS_BLOCK_FREE, false, true);
 }
 
-static inline struct ss_block *ss_block_prev(const struct ss_block *b)
+/* In a pointer to a neighbour: a border lies between. Negative, so that one test finds what is a
+ * neighbour on this side of any border. */
+#define SS_BORDER ((uintptr_t)1 << 63)
+
+/* A value of `prev` or `next`, if it is a neighbour without a border; else NULL. */
+static inline struct ss_block *ss_this_side(struct ss_block *b)
 {
-	return atomic_load_explicit(&b->prev, memory_order_relaxed);
+	return (intptr_t)b > 0 ? b : NULL;
 }
 
-/* The right neighbour. The caller holds b, or b cannot change. */
-static inline struct ss_block *ss_block_next(const struct ss_block *b)
+/* The left neighbour; NULL: there is none, or a border before it. */
+static inline struct ss_block *ss_block_prev(const struct ss_block *b)
+{
+	return ss_this_side(atomic_load_explicit(&b->prev, memory_order_relaxed));
+}
+
+/* `next` as it is. The caller holds b. */
+static inline struct ss_block *ss_right_of(const struct ss_block *b)
 {
 	return atomic_load_explicit(&b->next, memory_order_relaxed);
+}
+
+/* The right neighbour, also behind a border. The caller holds b, or b cannot change. */
+static inline struct ss_block *ss_block_next(const struct ss_block *b)
+{
+	return (struct ss_block *)((uintptr_t)ss_right_of(b) & ~SS_BORDER);
 }
 
 /* Does b cover its whole segment? The caller holds b. */
 static inline bool ss_is_whole(const struct ss_block *b)
 {
-	return !ss_block_prev(b) && !ss_block_next(b);
+	return !atomic_load_explicit(&b->prev, memory_order_relaxed) && !ss_right_of(b);
 }
 
 /* Lowest aligned address in b. `align` is a power of two. */

@@ -8,9 +8,10 @@
 
 #include "core/range/address_map.h"
 
+/* b: a `next`; nothing behind a border is written. */
 static inline void ss_set_prev(struct ss_block *b, struct ss_block *prev)
 {
-	if (b)
+	if (ss_this_side(b))
 		atomic_store_explicit(&b->prev, prev, memory_order_relaxed);
 }
 
@@ -19,12 +20,45 @@ static inline void ss_set_next(struct ss_block *b, struct ss_block *next)
 	atomic_store_explicit(&b->next, next, memory_order_relaxed);
 }
 
+/* Draws the border between b, which the caller holds, and `next`, its right neighbour. */
+static inline void ss_border_draw(struct ss_block *b, struct ss_block *next)
+{
+	ss_set_next(b, (struct ss_block *)((uintptr_t)next | SS_BORDER));
+	ss_set_prev(next, (struct ss_block *)SS_BORDER);
+}
+
+/* There is none on the right of b, which the caller holds. */
+static inline void ss_border_remove(struct ss_block *b)
+{
+	struct ss_block *next = ss_block_next(b);
+
+	ss_set_next(b, next);
+	ss_set_prev(next, b);
+}
+
+/* Removes the border on the right of b, which the caller holds, if what lies there is in nobody
+ * else's arena any more. The pool's lock is held. */
+static inline void ss_border_review(struct ss_block *b)
+{
+	struct ss_block *next = ss_block_next(b);
+
+	if (ss_right_of(b) != next && (!ss_home(next) || ss_home(next) == ss_home(b)))
+		ss_border_remove(b);
+}
+
+/* b, which the caller holds, is at home there from now on. The pool's lock is held. */
+static inline void ss_rehome(struct ss_block *b, uint32_t home)
+{
+	ss_set_home(b, home);
+	ss_border_remove(b);
+}
+
 /* Splits b, which is not exported, after `size` bytes and returns the right part, which inherits
  * mark, state and home. NULL: host memory is out, and nothing changed. */
 SS_INLINE struct ss_block *ss_block_split(struct ss_core *core, struct ss_spares *own,
 					  struct ss_block *b, uint64_t size)
 {
-	struct ss_block *rest = ss_block_new(core, own), *next = ss_block_next(b);
+	struct ss_block *rest = ss_block_new(core, own), *next = ss_right_of(b);
 
 	if (unlikely(!rest))
 		return NULL;
@@ -47,7 +81,7 @@ SS_INLINE struct ss_block *ss_block_split(struct ss_core *core, struct ss_spares
 SS_INLINE void ss_block_merge(struct ss_core *core, struct ss_spares *own, struct ss_block *a,
 			      struct ss_block *b)
 {
-	struct ss_block *next = ss_block_next(b);
+	struct ss_block *next = ss_right_of(b);
 
 	ss_set_next(a, next);
 	ss_set_prev(next, a);

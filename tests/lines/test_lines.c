@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 #include <pthread.h>
@@ -152,7 +153,47 @@ static void *worker(void *arg)
 	return NULL;
 }
 
-static void share(const struct way *w)
+/* What lies side by side. */
+#define PIECE (512 << 10)
+#define ROUNDS 50
+static void *piece[2][2]; /* of each stream, at the end */
+
+/* The pieces of one stream, then those of the other. Where they meet, both cut and merge. */
+static void *neighbour(void *arg)
+{
+	const struct side *side = arg;
+	void *mine[2] = {NULL};
+
+	stream = side->tl;
+	for (int turn = 0; turn < 2; turn++) {
+		for (int i = 0; side->who == turn && i < 2; i++)
+			put(&mine[i], PIECE, side->native);
+		pthread_barrier_wait(&barrier);
+	}
+	for (int i = 0; i < 2 * ROUNDS; i++) {
+		void *half = NULL;
+
+		if (i == ROUNDS) {
+			pthread_barrier_wait(&barrier);
+			misses = 0;
+			noted = side->who;
+			touch_begin(noted);
+		}
+		for (int k = 0; k < 2; k++) {
+			put(&mine[k], 0, side->native);
+			put(&half, PIECE / 2, side->native);
+			put(&mine[k], PIECE / 2, side->native);
+			put(&half, 0, side->native);
+			put(&mine[k], PIECE, side->native);
+		}
+	}
+	touch_end();
+	noted = -1;
+	memcpy(piece[side->who], mine, sizeof(mine));
+	return NULL;
+}
+
+static void run_two(void *(*body)(void *))
 {
 	struct ss_fake *fake = ss_fake_create(&(struct ss_fake_config){.idle = true});
 	struct ss_driver driver = ss_fake_driver(fake);
@@ -161,8 +202,6 @@ static void share(const struct way *w)
 	pthread_t thread[2];
 	char native[2];
 
-	way = w;
-	shared = passes_of_hits = 0;
 	ss_options_read(&options, (char *[]){NULL}, NULL);
 	core = ss_core_create(&driver, &options);
 	assert_non_null(core);
@@ -174,13 +213,30 @@ static void share(const struct way *w)
 		assert_non_null(side[i].tl);
 	}
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(pthread_create(&thread[i], NULL, worker, &side[i]), 0);
+		assert_int_equal(pthread_create(&thread[i], NULL, body, &side[i]), 0);
 	for (int i = 0; i < 2; i++)
 		pthread_join(thread[i], NULL);
-	assert_in_range(passes_of_hits, HITS, PASSES);
-	assert_in_range(shared, 0, w->forgiven * passes_of_hits);
 	ss_core_destroy(core);
 	ss_fake_destroy(fake);
+}
+
+static void share(const struct way *w)
+{
+	way = w;
+	shared = passes_of_hits = 0;
+	run_two(worker);
+	assert_in_range(passes_of_hits, HITS, PASSES);
+	assert_in_range(shared, 0, w->forgiven * passes_of_hits);
+}
+
+/* Ranges of two streams that lie side by side. */
+static void test_neighbours(void **state)
+{
+	touch_reset();
+	run_two(neighbour);
+	assert_ptr_equal((char *)piece[0][1] + PIECE, piece[1][0]);
+	assert_int_equal(misses, 0);
+	assert_int_equal(touch_shared(show), 0);
 }
 
 /* A few sizes. */
@@ -213,9 +269,8 @@ static void test_level(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hits),
-		cmocka_unit_test(test_divided),
-		cmocka_unit_test(test_novel),
+		cmocka_unit_test(test_neighbours), cmocka_unit_test(test_hits),
+		cmocka_unit_test(test_divided),    cmocka_unit_test(test_novel),
 		cmocka_unit_test(test_level),
 	};
 
