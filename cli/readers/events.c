@@ -145,10 +145,10 @@ const char *ss_events_alloc(struct ss_events *ev, uint64_t pointer, uint64_t siz
 static const char *add_before(struct ss_events *ev, struct block *b, uint64_t size, uint64_t stream)
 {
 	struct ss_events_index *index = ev->index;
-	struct before *before = ss_grow(index->before, index->before_count, sizeof(*before));
 
 	if (too_much(ev, size))
 		return too_big;
+	struct before *before = ss_grow(index->before, index->before_count, sizeof(*before));
 	if (before)
 		index->before = before;
 	struct stream *s = stream_get(ev, stream);

@@ -121,6 +121,11 @@ malformed "$a,0x10,5,0x0\n$a,0x10,5,0x0\n" 'line 3: the pointer is allocated alr
 malformed "$a,0x10,9223372036854775807,0x0\n" 'line 2: more is live than any device'
 malformed "$a,0x10,4398046511104,0x0\n\n$a,0x20,1,0x0\n" 'line 4: more is live'
 malformed "$a,0x10,4398046511105,0x0\n" 'line 2: more is live'
+# Blocks from before the log, of which one is too large when their list has just become longer.
+for count in 1 64; do
+	before=$(seq "$count" | sed 's/.*/1,00:00:00.0,free,0x&000,5,0x0\\n/' | tr -d '\n')
+	malformed "${before}1,00:00:00.0,free,0x10,9999999999999,0x0\n" "line $((count + 2)): more is live"
+done
 malformed "$a,0x10,5,0x0\n1,25:00:00.0,free,0x10,5,0x0\n" 'line 3: the time'
 malformed "$a,0x10,5,0x0\n1,00:00:00.0,fre\n" 'line 3: '
 # A file without line ends is neither read for ever nor into all memory.
