@@ -8,7 +8,6 @@
 #include "core/base/lock.h"
 #include "core/base/state.h"
 #include "core/core.h"
-#include "core/statistics.h"
 #include "trace/writer.h"
 
 #define SHORT_NS 10000 /* shorter queries of the driver are not recorded */

@@ -66,21 +66,15 @@ static struct ss_timeline *slot_take(struct ss_core *core, enum ss_timeline_kind
 	return tl;
 }
 
-/* Their kinds, for a recording. */
-static enum ss_trace_stream_kind recorded_kind(enum ss_timeline_kind kind)
-{
-	switch (kind) {
-	case SS_TL_NULL: return SS_TRACE_STREAM_NULL;
-	case SS_TL_BLOCKING: return SS_TRACE_STREAM_BLOCKING;
-	case SS_TL_NONBLOCKING: return SS_TRACE_STREAM_NONBLOCKING;
-	case SS_TL_THREAD: return SS_TRACE_STREAM_THREAD;
-	}
-	return SS_TRACE_STREAM_UNKNOWN;
-}
-
 struct ss_timeline *ss_timeline_begin(struct ss_core *core, int dev, void *native,
 				      enum ss_timeline_kind kind)
 {
+	static const enum ss_trace_stream_kind recorded[] = {
+		[SS_TL_NULL] = SS_TRACE_STREAM_NULL,
+		[SS_TL_BLOCKING] = SS_TRACE_STREAM_BLOCKING,
+		[SS_TL_NONBLOCKING] = SS_TRACE_STREAM_NONBLOCKING,
+		[SS_TL_THREAD] = SS_TRACE_STREAM_THREAD,
+	};
 	struct ss_timeline *tl = slot_take(core, kind, dev);
 	struct ss_order *o = core->order;
 	uint64_t completed;
@@ -91,7 +85,7 @@ struct ss_timeline *ss_timeline_begin(struct ss_core *core, int dev, void *nativ
 	tl->dev = dev;
 	tl->kind = kind;
 	tl->native = native;
-	ss_trace_stream(native, dev, recorded_kind(kind));
+	ss_trace_stream(native, dev, recorded[kind]);
 	tl->thread = pthread_self();
 	tl->alive = true;
 	tl->number = ++o->begun;

@@ -122,17 +122,16 @@ bool ss_token_device_wide(const struct ss_token *t)
 	return t->kind == SS_TOKEN_MANY && t->gen == SS_WHO_EVER;
 }
 
-/* Grants what a wait for many streams has proved. True: everything that the token covers is at its
- * end. */
-static bool many_end(struct ss_core *core, struct ss_positions *s, int dev, bool ok)
+SS_COLD void end_many(struct ss_core *core, const struct ss_token *t, bool ok, bool threshold)
 {
+	struct ss_positions *s = t->a;
 	struct ss_order *o = core->order;
 	/* Only a device-wide wait covers streams that we do not know. */
 	bool idle = ok && s->whole && (s->wide || !ss_distrusted(core));
 
 	pthread_mutex_lock(&o->lock);
-	if (ok && s->wide > atomic_load(&o->dev[dev].wide_done))
-		atomic_store(&o->dev[dev].wide_done, s->wide);
+	if (ok && s->wide > atomic_load(&o->dev[t->dev].wide_done))
+		atomic_store(&o->dev[t->dev].wide_done, s->wide);
 	for (uint32_t i = 0; i < s->count; i++) {
 		struct ss_timeline *tl = s->at[i].tl;
 		/* A wait stream by stream may have left out one that was destroyed meanwhile. */
@@ -149,13 +148,6 @@ static bool many_end(struct ss_core *core, struct ss_positions *s, int dev, bool
 	}
 	pthread_mutex_unlock(&o->lock);
 	free(s);
-	return idle;
-}
-
-SS_COLD void end_many(struct ss_core *core, const struct ss_token *t, bool ok, bool threshold)
-{
-	bool idle = many_end(core, t->a, t->dev, ok);
-
 	if (!ok)
 		return;
 	ss_fence_poll(core, NULL, t->dev);

@@ -7,7 +7,6 @@
  */
 #include "core/cache/fast_path.h"
 #include "core/pool/request.h"
-#include "core/statistics.h"
 
 static uint64_t align_of(const struct ss_pool *pool, uint64_t size)
 {

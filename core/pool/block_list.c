@@ -11,7 +11,6 @@
 #include <stdlib.h>
 
 #include "core/pool/pool_state.h"
-#include "core/statistics.h"
 
 struct copy {
 	struct ss_block_entry *block;

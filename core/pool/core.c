@@ -6,7 +6,6 @@
 
 #include "core/cache/fast_path.h"
 #include "core/pool/release.h"
-#include "core/statistics.h"
 
 #define FRONT_MOST 4096u /* bytes in front of a block that the checker watches */
 

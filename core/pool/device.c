@@ -30,12 +30,6 @@ void ss_device_current_changed(struct ss_core *core, int dev)
 	ss_hits_end(core);
 }
 
-static void learn(struct ss_core *core, int dev, const struct ss_device_info *info)
-{
-	core->info[dev] = *info;
-	ss_device_memory(core, dev)->limit = ss_amount_bytes(&core->opt.limit, info->total_bytes);
-}
-
 /* Asks the driver, with no lock held, then makes the device's pools. */
 static void device_init(struct ss_core *core, int dev)
 {
@@ -47,7 +41,9 @@ static void device_init(struct ss_core *core, int dev)
 		return;
 	pthread_mutex_lock(&core->pools->lock);
 	if (!atomic_load(&d->known)) {
-		learn(core, dev, &info);
+		core->info[dev] = info;
+		ss_device_memory(core, dev)->limit = ss_amount_bytes(&core->opt.limit,
+								     info.total_bytes);
 		atomic_store(&d->known, true);
 	}
 	if (!atomic_load(&d->classic) && (pool = ss_pool_new(core, dev, true, true))) {

@@ -5,7 +5,6 @@
  * Locks: pool locks one at a time, none across a driver call.
  */
 #include "core/pool/request.h"
-#include "core/statistics.h"
 
 static void larger(struct ss_block *b, void *largest)
 {

@@ -25,16 +25,6 @@ void ss_reclaim_put(struct ss_pool *pool, struct ss_block *b)
 	}
 }
 
-static void complete_list(struct ss_pool *pool, struct ss_block *list)
-{
-	struct ss_block *next;
-
-	for (; list; list = next) {
-		next = list->left;
-		ss_completed_insert(&pool->mem, list);
-	}
-}
-
 static void count_settled(struct ss_pool *pool, uint64_t count)
 {
 	if (count)
@@ -103,20 +93,21 @@ static uint64_t take_completed(struct ss_pool *pool, struct ss_stream_cache *q)
 	struct reached reached = {pool, q->slot};
 	struct ss_core *core = ss_core_of(pool);
 	uint64_t now = ss_now_ms(core), since, count = 0;
-	struct ss_block *list, *b;
+	struct ss_block *b, *next;
 
 	ss_bias_visit(&q->lock);
-	list = ss_arena_extract(q, is_reached, &reached);
+	b = ss_arena_extract(q, is_reached, &reached);
 	since = q->completed_since;
 	ss_bias_unlock(&q->lock);
-	for (b = list; b; b = b->left) {
+	for (; b; b = next) {
+		next = b->left;
 		ss_set_slot(b, SS_SLOT_COMPLETED);
 		count += b->n != 0;
 		if (b->n)
 			record_reusable(pool, b);
 		b->n = b->n ? ss_freed_by(q->tl, b->n, now) : since;
+		ss_completed_insert(&pool->mem, b);
 	}
-	complete_list(pool, list);
 	return count;
 }
 

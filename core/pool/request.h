@@ -7,7 +7,6 @@
 #define SS_POOL_REQUEST_H
 
 #include "core/pool/pool_state.h"
-#include "core/statistics.h"
 
 struct ss_request {
 	struct ss_pool *pool;

@@ -7,7 +7,6 @@
  */
 #include "core/pool/request.h"
 #include "core/range/divide.h"
-#include "core/statistics.h"
 
 #define FREES_PER_FENCE 96      /* a stream gets a fence for so many frees, in the long run, */
 #define FIRST_FENCES 16         /* and so many more at the start */

@@ -9,7 +9,6 @@
 #include <time.h>
 
 #include "core/pool/pool_state.h"
-#include "core/statistics.h"
 
 /* ---- the counts of one pool ------------------------------------------------------------- */
 
