@@ -153,6 +153,13 @@ static void error(const char *kind)
 		write_hidden(at + first, bytes, streams[s]);
 		(void)release(k);
 		expect("overwritten-padding", at + first, bytes);
+	} else if (!strcmp(kind, "before")) {
+		first = 1 + draw(200);
+		bytes = 1 + draw(first);
+		bring_to(k, s);
+		write_hidden(at - first, bytes, streams[s]);
+		(void)release(k);
+		expect("overwritten-padding", at - first, bytes);
 	} else {
 		first = draw(blocks[k].size);
 		bytes = 1 + draw(blocks[k].size - first);

@@ -15,6 +15,10 @@ def findings(program, seed, kind, folder):
     path = os.path.join(folder, f'{kind}-{seed}.json')
     env = dict(os.environ, SOMASHIM_CHECK='order,bounds,free,poison', SOMASHIM_CHECK_FILE=path,
                SOMASHIM_CHECK_QUARANTINE='256K' if seed % 2 else '64M', SOMASIM_SEED=str(seed))
+    if kind == 'before' or (kind == 'legal' and seed % 2):
+        env['SOMASHIM_CHECK_FRONT'] = '200'
+    if kind == 'legal' and seed % 2:
+        env.update(SOMASHIM_CHECK='order,bounds,free,poison,guard', SOMASHIM_CHECK_GUARD='4K')
     done = subprocess.run([program, 'random', str(seed), kind], env=env, capture_output=True, text=True, timeout=300)
     with open(path, encoding='utf-8') as f:
         lines = [json.loads(line) for line in f]
@@ -29,7 +33,7 @@ def main():
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(first, first + count):
-            for kind in ('legal', 'past', 'after'):
+            for kind in ('legal', 'past', 'before', 'after'):
                 found, expected = findings(program, seed, kind, folder)
                 if found != expected:
                     failed += 1

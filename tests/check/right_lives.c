@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/* The same where addresses, streams, graphs, pools, threads or the process come and go. */
+#include <pthread.h>
+
+#include "corpus.h"
+
+static void address_comes_back(void)
+{
+	void *p = block(a), *q;
+
+	OK(hipFreeAsync(p, a));
+	q = block(a);
+	fill(q, a); /* where p was */
+	OK(hipFreeAsync(q, a));
+}
+
+static void address_comes_back_elsewhere(void)
+{
+	void *p = block(a), *q;
+
+	fill(p, a);
+	OK(hipFreeAsync(p, a));
+	OK(hipStreamSynchronize(a));
+	q = block(b);
+	fill(q, b);
+	OK(hipFreeAsync(q, b));
+}
+
+static void stream_destroyed(void)
+{
+	hipStream_t s;
+	void *p;
+
+	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+	p = block(s);
+	OK(hipStreamSynchronize(s));
+	OK(hipStreamDestroy(s));
+	fill(p, a);
+	OK(hipFreeAsync(p, a));
+}
+
+static void stream_destroyed_after_event(void)
+{
+	hipStream_t s;
+	void *p;
+
+	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+	p = block(s);
+	order(s, a);
+	OK(hipStreamDestroy(s));
+	fill(p, a);
+	OK(hipFreeAsync(p, a));
+}
+
+static void new_stream_at_old_handle(void)
+{
+	hipStream_t s;
+	void *p;
+
+	for (int i = 0; i < 20; i++) {
+		OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+		p = block(s);
+		fill(p, s);
+		OK(hipFreeAsync(p, s));
+		OK(hipStreamSynchronize(s));
+		OK(hipStreamDestroy(s));
+	}
+}
+
+static void nothing(hipStream_t stream, hipError_t err, void *unused)
+{
+	(void)stream;
+	(void)err;
+	(void)unused;
+}
+
+static void host_function_tells(void)
+{
+	void *p = block(a);
+
+	/* The program may learn from it that a has come so far. */
+	OK(hipStreamAddCallback(a, nothing, NULL, 0));
+	fill(p, b);
+	OK(hipStreamSynchronize(b));
+	OK(hipFreeAsync(p, a));
+}
+
+static void wait_value_orders(void)
+{
+	void *p = block(a);
+	uint32_t *word;
+
+	OK(hipHostMalloc((void **)&word, sizeof(*word), 0));
+	*word = 0;
+	order(a, b);
+	OK(hipStreamWaitValue32(a, word, 1, hipStreamWaitValueGte, 0xffffffff));
+	OK(hipFreeAsync(p, a));
+	fill(p, b); /* before the free, because a waits */
+	OK(hipStreamWriteValue32(b, word, 1, 0));
+	OK(hipDeviceSynchronize());
+	OK(hipHostFree(word));
+}
+
+static void write_value_tells(void)
+{
+	void *p = block(a);
+	volatile uint32_t *word;
+
+	OK(hipHostMalloc((void **)&word, sizeof(*word), 0));
+	*word = 0;
+	OK(hipStreamWriteValue32(a, (void *)word, 1, 0));
+	while (!__atomic_load_n(word, __ATOMIC_ACQUIRE))
+		;
+	fill(p, b);
+	OK(hipStreamSynchronize(b));
+	OK(hipFreeAsync(p, a));
+	OK(hipDeviceSynchronize());
+	OK(hipHostFree((void *)word));
+}
+
+static void captured_copy(void)
+{
+	hipGraphExec_t exec;
+	hipGraph_t graph;
+	void *p = block(a);
+
+	OK(hipStreamBeginCapture(b, hipStreamCaptureModeRelaxed));
+	fill(p, b); /* this runs when the graph does */
+	OK(hipStreamEndCapture(b, &graph));
+	OK(hipGraphInstantiate(&exec, graph, NULL, NULL, 0));
+	OK(hipGraphLaunch(exec, a));
+	OK(hipFreeAsync(p, a));
+	OK(hipStreamSynchronize(a));
+	OK(hipGraphExecDestroy(exec));
+	OK(hipGraphDestroy(graph));
+}
+
+static void graph_replayed_after_free(void)
+{
+	hipGraphExec_t exec;
+	hipGraph_t graph;
+	void *p = block(a);
+
+	OK(hipStreamBeginCapture(b, hipStreamCaptureModeRelaxed));
+	fill(p, b);
+	OK(hipStreamEndCapture(b, &graph));
+	OK(hipGraphInstantiate(&exec, graph, NULL, NULL, 0));
+	OK(hipGraphLaunch(exec, a));
+	OK(hipGraphLaunch(exec, a));
+	OK(hipStreamSynchronize(a));
+	OK(hipGraphExecDestroy(exec));
+	OK(hipFreeAsync(p, a));
+	OK(hipGraphDestroy(graph));
+}
+
+static void *use_in_thread(void *p)
+{
+	fill(p, b);
+	OK(hipStreamSynchronize(b));
+	return NULL;
+}
+
+static void another_thread(void)
+{
+	void *p = block(a);
+	pthread_t thread;
+
+	OK(hipStreamSynchronize(a));
+	pthread_create(&thread, NULL, use_in_thread, p);
+	pthread_join(thread, NULL);
+	OK(hipFreeAsync(p, c));
+}
+
+static void pool_destroyed_first(void)
+{
+	hipMemPoolProps props = {.allocType = hipMemAllocationTypePinned,
+				 .location = {.type = hipMemLocationTypeDevice}};
+	hipMemPool_t pool;
+	void *p;
+
+	OK(hipMemPoolCreate(&pool, &props));
+	OK(hipMallocFromPoolAsync(&p, BYTES, pool, a));
+	OK(hipMemPoolDestroy(pool)); /* its blocks stay */
+	fill(p, a);
+	OK(hipFreeAsync(p, a));
+}
+
+static void exact_end(void)
+{
+	void *p = block(a);
+
+	OK(hipMemsetAsync((char *)p + BYTES - 1, 1, 1, a));
+	OK(hipMemsetAsync((char *)p + BYTES, 1, 0, a));
+	OK(hipFreeAsync(p, a));
+}
+
+static void null_pointers(void)
+{
+	OK(hipFree(NULL));
+	OK(hipHostFree(NULL));
+}
+
+static void many_uses_one_join(void)
+{
+	void *p = block(a);
+
+	order(a, b);
+	order(a, c);
+	fill(p, b);
+	fill(p, c);
+	order(b, c);
+	order(c, a);
+	OK(hipFreeAsync(p, a));
+}
+
+static void pinned_copy_and_wait(void)
+{
+	void *p = block(a), *host;
+
+	OK(hipHostMalloc(&host, BYTES, 0));
+	order(a, b);
+	OK(hipMemcpyAsync(host, p, BYTES, hipMemcpyDeviceToHost, b));
+	OK(hipStreamSynchronize(b));
+	OK(hipFreeAsync(p, a));
+	OK(hipHostFree(host));
+}
+
+static void trimmed_and_allocated_again(void)
+{
+	hipMemPool_t pool;
+	void *p = block(a), *q;
+
+	OK(hipFreeAsync(p, a));
+	OK(hipDeviceSynchronize());
+	OK(hipDeviceGetDefaultMemPool(&pool, 0));
+	OK(hipMemPoolTrimTo(pool, 0));
+	OK(hipMallocManaged(&q, BYTES, hipMemAttachGlobal));
+	fill(q, b);
+	OK(hipDeviceSynchronize());
+	OK(hipFree(q));
+}
+
+static void *at_the_end;
+
+static void free_at_exit(void)
+{
+	OK(hipFree(at_the_end));
+}
+
+static void freed_by_atexit(void)
+{
+	OK(hipMalloc(&at_the_end, BYTES));
+	atexit(free_at_exit);
+}
+
+static void *static_block;
+
+__attribute__((destructor)) static void free_static(void)
+{
+	if (static_block)
+		(void)hipFree(static_block);
+}
+
+static void freed_by_a_destructor(void)
+{
+	OK(hipMalloc(&static_block, BYTES));
+}
+
+const struct program right_lives[] = {
+#define P(name) {"right-" #name, name, NULL}
+	P(address_comes_back),
+	P(address_comes_back_elsewhere),
+	P(stream_destroyed),
+	P(stream_destroyed_after_event),
+	P(new_stream_at_old_handle),
+	P(host_function_tells),
+	P(wait_value_orders),
+	P(write_value_tells),
+	P(captured_copy),
+	P(graph_replayed_after_free),
+	P(another_thread),
+	P(pool_destroyed_first),
+	P(exact_end),
+	P(null_pointers),
+	P(many_uses_one_join),
+	P(pinned_copy_and_wait),
+	P(trimmed_and_allocated_again),
+	P(freed_by_atexit),
+	P(freed_by_a_destructor),
+	{NULL, NULL, NULL},
+};
