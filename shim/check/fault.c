@@ -6,6 +6,7 @@
  * No lock.
  */
 #include <hsa/hsa_ext_amd.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include "driver/rocm/resolve.h"
@@ -21,7 +22,8 @@ static struct {
 	void *data;
 } theirs[HANDLERS_MAX];
 static atomic_int count; /* of them, or more */
-static atomic_bool tried, ours;
+/* Whose handler does the runtime tell? A thread that finds it being registered waits. */
+static _Atomic enum { UNKNOWN, ASKING, OURS, NOT_OURS } whose;
 
 static hsa_status_t on_event(const hsa_amd_event_t *event, void *unused)
 {
@@ -46,10 +48,23 @@ static register_fn *real(void)
 
 void ss_fault_watch(void)
 {
+	__typeof__(whose) unknown = UNKNOWN;
 	register_fn *fn = real();
+	hsa_status_t status;
 
-	if (fn && !atomic_exchange(&tried, true))
-		atomic_store(&ours, fn(on_event, NULL) == HSA_STATUS_SUCCESS);
+	while (fn && !atomic_compare_exchange_strong(&whose, &unknown, ASKING)) {
+		if (unknown != ASKING)
+			return;
+		unknown = UNKNOWN;
+		sched_yield();
+	}
+	if (!fn)
+		return;
+	status = fn(on_event, NULL);
+	/* Before hsa_init() the runtime refuses, and may be asked again. */
+	atomic_store(&whose, status == HSA_STATUS_SUCCESS               ? OURS :
+			     status == HSA_STATUS_ERROR_NOT_INITIALIZED ? UNKNOWN :
+									  NOT_OURS);
 }
 
 /* HIP registers its own while it starts, which is before the checker does. */
@@ -60,11 +75,11 @@ __attribute__((visibility("default"))) hsa_status_t hsa_amd_register_system_even
 	register_fn *fn = real();
 	int at;
 
-	if (!fn)
+	if (!fn) /* what the runtime says before hsa_init() */
 		return HSA_STATUS_ERROR_NOT_INITIALIZED;
 	if (callback && check && check[0])
 		ss_fault_watch();
-	if (!callback || !atomic_load(&ours))
+	if (!callback || atomic_load(&whose) != OURS)
 		return fn(callback, data);
 	at = atomic_fetch_add(&count, 1);
 	if (at >= HANDLERS_MAX)

@@ -81,6 +81,11 @@ check 134 "$faults" 5000 own
 says '^========= Memory access fault by the device inside a block that was freed$'
 says '^the program is told of event 0$'
 says '^somasim: device page fault'
+# Handlers that several threads register at once are all told.
+for i in 1 2 3 4 5; do
+	check 134 "$faults" 5000 threads
+	[ "$(grep -c '^the program is told of event 0$' "$dir/err")" = 6 ] || fail "not all handlers are told"
+done
 check 134 "$faults" 0x800000
 says '^========= Memory access fault by the device, 0 bytes past the end of a block that was freed$'
 "$somashim" run "$faults" 5000 own >/dev/null 2>"$dir/err"

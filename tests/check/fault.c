@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The device faults: a kernel writes to memory that went back to the device.
- *   check_fault OFFSET [own]    own: the program has a handler of its own
+ *   check_fault OFFSET [own|threads]    own: the program has a handler of its own; threads: each of
+ *                                       six threads registers one, all at once
  */
 #include <dlfcn.h>
 #include <hip/hip_runtime_api.h>
 #include <hsa/hsa_ext_amd.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define OK(call) do { \
 	if ((call) != hipSuccess) \
@@ -29,21 +32,48 @@ static hsa_status_t mine(const hsa_amd_event_t *event, void *data)
 	return HSA_STATUS_ERROR;
 }
 
+static hsa_status_t (*handler)(hsa_amd_system_event_callback_t, void *);
+static pthread_barrier_t all;
+
+static void *register_one(void *data)
+{
+	pthread_barrier_wait(&all);
+	return handler(mine, data) == HSA_STATUS_SUCCESS ? data : NULL;
+}
+
+static int register_many(void)
+{
+	pthread_t threads[6];
+	void *good;
+	int bad = 0;
+
+	pthread_barrier_init(&all, NULL, 6);
+	for (int i = 0; i < 6; i++)
+		if (pthread_create(&threads[i], NULL, register_one, &all))
+			exit(2);
+	for (int i = 0; i < 6; i++) {
+		pthread_join(threads[i], &good);
+		bad += !good;
+	}
+	return bad;
+}
+
 int main(int argc, char **argv)
 {
 	void (*reg)(const void *, void (*)(void **)) = (void (*)(
 		const void *, void (*)(void **)))dlsym(RTLD_DEFAULT, "somasim_register_kernel");
-	hsa_status_t (*handler)(hsa_amd_system_event_callback_t, void *) = (hsa_status_t(*)(
-		hsa_amd_system_event_callback_t,
-		void *))dlsym(RTLD_DEFAULT, "hsa_amd_register_system_event_handler");
 	static char kernel;
 	hipMemPool_t pool;
 	hipStream_t s;
 	void *p;
 
+	handler = (hsa_status_t(*)(hsa_amd_system_event_callback_t, void *))dlsym(
+		RTLD_DEFAULT, "hsa_amd_register_system_event_handler");
 	if (argc < 2 || !reg || !handler)
 		return 3;
-	if (argc > 2 && handler(mine, NULL) != HSA_STATUS_SUCCESS)
+	if (argc > 2 && !strcmp(argv[2], "threads") && register_many())
+		return 4;
+	if (argc > 2 && !strcmp(argv[2], "own") && handler(mine, NULL) != HSA_STATUS_SUCCESS)
 		return 4;
 	reg(&kernel, write_there);
 	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
