@@ -40,6 +40,8 @@ enum {
 	HOST,
 	COMMAND,
 	QUEUED,
+	SEGMENT,
+	CHUNK,
 	NO_REMAP,
 	VRAM,
 	FIT,
@@ -61,6 +63,12 @@ static const struct argp_option options[] = {
 	{"queue", QUEUED, "N", 0,
 	 "With a clock: the host waits if the device is N commands behind "
 	 "(1024)",
+	 0},
+	{"segment-us", SEGMENT, "N", 0,
+	 "With a clock: microseconds of a call that takes a segment or gives it back (none)", 0},
+	{"chunk-us", CHUNK, "N", 0,
+	 "With a clock: microseconds of each call that makes, maps, opens, unmaps or releases a "
+	 "chunk (none)",
 	 0},
 	{"no-remap", NO_REMAP, NULL, 0,
 	 "vmm: what is mapped stays where it is, as on ROCm 7.0 to 7.13", 0},
@@ -98,9 +106,10 @@ static json_t *clock_json(const struct ss_replay_config *c, const struct ss_repl
 {
 	return !c->device_ns ?
 		       NULL :
-		       json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "host_ns",
+		       json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "host_ns",
 				 (json_int_t)c->host_ns, "device_ns", (json_int_t)c->device_ns,
-				 "queue", (json_int_t)c->queue, "device_end_us",
+				 "queue", (json_int_t)c->queue, "driver_us",
+				 (json_int_t)r->driver / 1000, "device_end_us",
 				 (json_int_t)r->device_end / 1000, "queue_full_us",
 				 (json_int_t)r->queue_full / 1000, "waits", (json_int_t)r->waits,
 				 "waited_us", (json_int_t)r->waited / 1000, "idle_us",
@@ -139,6 +148,8 @@ static void print_clock(const struct ss_replay_config *c, const struct ss_replay
 	       1e-3 * (double)c->host_ns, 1e-3 * (double)c->device_ns, c->queue);
 	printf("device           done after %.3f ms; the queue was full for %.3f ms\n",
 	       1e-6 * (double)r->device_end, 1e-6 * (double)r->queue_full);
+	if (c->segment_ns || c->chunk_ns)
+		printf("driver           %.3f ms in its calls\n", 1e-6 * (double)r->driver);
 	printf("waits            %llu, %.3f ms in all; the device was idle for %.3f ms of that "
 	       "(%.2f %% of its time)\n",
 	       (unsigned long long)r->waits, 1e-6 * (double)r->waited,
@@ -267,7 +278,8 @@ static void set_clock(struct arguments *a, struct argp_state *state)
 {
 	struct ss_replay_config *c = &a->config;
 
-	if (!a->clock && !a->host_us && !a->device_us && !c->queue)
+	if (!a->clock && !a->host_us && !a->device_us && !c->queue && !c->segment_ns &&
+	    !c->chunk_ns)
 		return;
 	if (c->lag)
 		argp_error(state, "a device has a clock or a fixed --lag");
@@ -293,6 +305,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case HOST: a->host_us = positive(state, "--host-us", arg, MOST_US); return 0;
 	case COMMAND: a->device_us = positive(state, "--device-us", arg, MOST_US); return 0;
 	case QUEUED: a->config.queue = (uint32_t)positive(state, "--queue", arg, 1 << 24); return 0;
+	case SEGMENT:
+		a->config.segment_ns = 1000 * positive(state, "--segment-us", arg, MOST_US);
+		return 0;
+	case CHUNK:
+		a->config.chunk_ns = 1000 * positive(state, "--chunk-us", arg, MOST_US);
+		return 0;
 	case NO_REMAP: a->config.no_remap = true; return 0;
 	case VRAM:
 		a->config.vram = ss_arguments_number(state, "--vram", arg, 8ull << 40);

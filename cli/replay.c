@@ -219,6 +219,7 @@ static bool replay_events(struct run *r, struct ss_replay_result *out)
 	out->waits = times.waits;
 	out->waited = times.waited;
 	out->device_idle = times.idle;
+	out->driver = times.driver;
 	return true;
 }
 
@@ -245,6 +246,8 @@ static bool start(struct run *r)
 		.access_prefix = r->config->no_remap,
 		.host_ns = r->config->host_ns,
 		.device_ns = r->config->device_ns,
+		.segment_ns = r->config->segment_ns,
+		.chunk_ns = r->config->chunk_ns,
 		.queue = r->config->queue,
 	};
 	r->fake = ss_fake_create(&config);

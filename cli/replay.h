@@ -27,7 +27,7 @@ struct ss_replay_result {
 	uint64_t fences, remaps, released;
 	uint64_t host_bytes; /* metadata in host memory, at the peak */
 	/* With a clock. Times are in virtual nanoseconds; driver/fake/fake.h says what they are. */
-	uint64_t device_end, queue_full, waits, waited, device_idle;
+	uint64_t device_end, queue_full, waits, waited, driver, device_idle;
 	double seconds;
 	struct ss_replay_failure first; /* if `failed` is not 0 */
 	bool refused;                   /* did not start: too many streams, or out of host memory */
@@ -42,7 +42,8 @@ struct ss_replay_config {
 	 * for the device = no clock. The device takes `queue` commands, then the host waits. */
 	uint64_t host_ns, device_ns;
 	uint32_t queue;
-	bool no_remap; /* vmm: what is mapped stays where it is */
+	uint64_t segment_ns, chunk_ns; /* of a call of the driver, as in struct ss_fake_config */
+	bool no_remap;                 /* vmm: what is mapped stays where it is */
 	bool classic;  /* replay as hipMalloc and hipFree instead of their Async variants */
 	bool progress; /* draw a bar on stderr */
 };

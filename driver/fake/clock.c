@@ -86,6 +86,15 @@ void ss_fake_clock_asked(struct ss_fake *fake)
 	}
 }
 
+void ss_fake_clock_driver(struct ss_fake *fake, uint64_t ns)
+{
+	if (!has_clock(fake))
+		return;
+	fake->clock.taken += ns;
+	fake->clock.times.driver += ns;
+	pass(fake, ns);
+}
+
 void ss_fake_clock_drain(struct ss_fake *fake)
 {
 	if (has_clock(fake) && fake->clock.ready > fake->clock.now)

@@ -23,6 +23,9 @@ struct ss_fake_config {
 	 * so long for the command that it enqueues; 0 for `queue` = one command. */
 	uint64_t host_ns, device_ns;
 	uint32_t queue; /* commands that the device takes; then the host waits */
+	/* And each call that takes a segment or gives it back takes so long; each that makes, maps,
+	 * opens, unmaps or releases a chunk. */
+	uint64_t segment_ns, chunk_ns;
 };
 
 /* What the clock has seen. Times are in virtual nanoseconds. */
@@ -31,7 +34,8 @@ struct ss_fake_times {
 	uint64_t full;   /* how long the host waited because the queue was full */
 	uint64_t waits;  /* calls in which the pools let the host wait for the device */
 	uint64_t waited; /* for how long */
-	uint64_t idle;   /* how long the device had nothing to do because of that */
+	uint64_t driver; /* how long the pools' calls of the driver took, without such waits */
+	uint64_t idle;   /* how long the device had nothing to do because of both */
 };
 
 struct ss_fake_counts {
@@ -58,8 +62,9 @@ void ss_fake_advance_ms(struct ss_fake *fake, uint64_t ms);
 /* With a clock streams make progress by themselves, and drivers offer `nap`. One device does the
  * commands of all streams one after the other, in the order in which they were enqueued. A call
  * takes host_ns, waits while the queue is full, and enqueues one command. Naps and sleeps of the
- * core pass time, and so do, a microsecond each, questions to which the answer is "not yet".
- * Giving back a segment, and unmapping a chunk, wait for the device where release_waits says so. */
+ * core pass time, and so do calls of the driver, and, a microsecond each, questions to which the
+ * answer is "not yet". Giving back a segment, and unmapping a chunk, wait for the device where
+ * release_waits says so. */
 void ss_fake_call(struct ss_fake *fake, int dev, void *native);
 struct ss_fake_times ss_fake_times(struct ss_fake *fake);
 /* A fence_wait is a command of its stream too: progress stops before it until the fence is

@@ -123,7 +123,8 @@ bool ss_fake_clock_init(struct ss_fake *fake);
 void ss_fake_clock_ops(struct ss_driver *drv, const struct ss_fake *fake);
 /* Enqueues a command that takes the device so long. */
 void ss_fake_clock_enqueue(struct ss_fake *fake, struct ss_fake_stream *s, uint64_t ns);
-void ss_fake_clock_asked(struct ss_fake *fake); /* and the answer was "not yet" */
+void ss_fake_clock_asked(struct ss_fake *fake);               /* and the answer was "not yet" */
+void ss_fake_clock_driver(struct ss_fake *fake, uint64_t ns); /* a call of the driver takes that */
 void ss_fake_clock_drain(struct ss_fake *fake); /* the host waits until the device is idle */
 
 #endif

@@ -59,6 +59,7 @@ static enum ss_status segment_alloc(void *ctx, int dev, enum ss_backing backing,
 		ss_fake_misuse("segment_alloc of %zu bytes", size);
 	ss_fake_lock(fake);
 	fake->counts.segment_alloc++;
+	ss_fake_clock_driver(fake, fake->config.segment_ns);
 	enum ss_status st = ss_fake_enter(fake, OP_SEGMENT_ALLOC);
 	if (st == SS_OK && size > fake->config.vram - fake->reserved[dev])
 		st = SS_ERR_NOMEM;
@@ -96,6 +97,7 @@ static enum ss_status segment_free(void *ctx, int dev, enum ss_backing backing, 
 	enum ss_status st = ss_fake_enter(fake, OP_SEGMENT_FREE);
 	if (st == SS_OK && backing == SS_BACKING_HIP && fake->config.hip_release_waits)
 		ss_fake_clock_drain(fake);
+	ss_fake_clock_driver(fake, fake->config.segment_ns);
 	if (st == SS_OK) {
 		ss_fake_range_remove(fake, r);
 		ss_fake_give(fake, dev, size);

@@ -81,6 +81,7 @@ static enum ss_status chunk_create(void *ctx, int dev, size_t size, void **chunk
 		ss_fake_misuse("chunk_create of %zu bytes", size);
 	ss_fake_lock(fake);
 	fake->counts.chunk_create++;
+	ss_fake_clock_driver(fake, fake->config.chunk_ns);
 	enum ss_status st = ss_fake_enter(fake, OP_CHUNK_CREATE);
 	if (st == SS_OK) {
 		struct ss_fake_chunk *c = calloc(1, sizeof(*c));
@@ -114,6 +115,7 @@ static enum ss_status chunk_release(void *ctx, int dev, void *chunk, size_t size
 	struct ss_fake *fake = ctx;
 	ss_fake_lock(fake);
 	fake->counts.chunk_release++;
+	ss_fake_clock_driver(fake, fake->config.chunk_ns);
 	struct ss_fake_chunk *c = chunk_find(fake, "chunk_release", dev, chunk, size);
 	if (c->mapped) {
 		ss_fake_misuse("chunk_release: %p is still mapped at 0x%llx", chunk,
@@ -137,6 +139,7 @@ static enum ss_status map(void *ctx, int dev, void *va, size_t size, void *chunk
 
 	ss_fake_lock(fake);
 	fake->counts.map++;
+	ss_fake_clock_driver(fake, fake->config.chunk_ns);
 	struct ss_fake_range *r = reservation(fake, "map", dev, va, size, &slot, &count);
 	struct ss_fake_chunk *c = chunk_find(fake, "map", dev, chunk, size);
 	if (c->mapped) {
@@ -172,6 +175,7 @@ static enum ss_status unmap(void *ctx, int dev, void *va, size_t size)
 	enum ss_status st = ss_fake_enter(fake, OP_UNMAP);
 	if (st == SS_OK && fake->config.vmm_release_waits)
 		ss_fake_clock_drain(fake);
+	ss_fake_clock_driver(fake, fake->config.chunk_ns);
 	if (st == SS_OK) {
 		c->mapped = 0;
 		memset(slot, 0, count * sizeof(*slot));
@@ -189,6 +193,7 @@ static enum ss_status set_access(void *ctx, int dev, void *va, size_t size, uint
 
 	ss_fake_lock(fake);
 	fake->counts.set_access++;
+	ss_fake_clock_driver(fake, fake->config.chunk_ns);
 	struct ss_fake_range *r = reservation(fake, "set_access", dev, va, size, &slot, &count);
 	for (size_t i = 0; i < count; i++)
 		if (!slot[i].chunk)

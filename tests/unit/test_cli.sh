@@ -248,7 +248,7 @@ done
 
 # A clock: virtual time, so the same each time; what is not given has its default.
 status 2 "$somashim" replay --clock --lag 8 "$dir/a"
-for option in --host-us --device-us --queue; do
+for option in --host-us --device-us --queue --segment-us --chunk-us; do
 	status 2 "$somashim" replay $option 0 "$dir/a"
 	status 0 "$somashim" replay $option 1 "$dir/a"
 	grep -q '^waits  *[0-9]' "$dir/out" || fail "$option is no clock: $(cat "$dir/out")"
@@ -276,6 +276,16 @@ assert c["device_end_us"] == 5 + 6 * calls + c["idle_us"], (c, calls)
 assert c["waits"] > 0 and c["waited_us"] >= c["idle_us"] >= 0, c
 assert c["idle_share"] == round(c["idle_us"] / c["device_end_us"], 4), c' <"$dir/out" ||
 	fail "replay --clock: $(cat "$dir/out")"
+# What the driver's calls take passes on the same clock.
+for how in "hip --segment-us 50" "vmm --chunk-us 20"; do
+	status 0 "$somashim" replay --json --host-us 5 --backing $how "$dir/kind"
+	python3 -c 'import json, sys
+r = json.load(sys.stdin)
+c = r["clock"]
+assert c["driver_us"] == int(sys.argv[3]) * (r["driver_calls"] + r["set_access"]) > 0, r
+assert c["device_end_us"] == 5 + 6 * (r["allocations"] + r["frees"]) + c["idle_us"], r' $how <"$dir/out" ||
+		fail "replay $how: $(cat "$dir/out")"
+done
 # A queue of one command: the host waits for each, 2 us of its 12, unless it waited already.
 status 0 "$somashim" replay --json --queue 1 "$dir/kind"
 python3 -c 'import json, sys
