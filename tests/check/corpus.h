@@ -25,6 +25,7 @@
  * how many are bad. Of padding in front of a block "before" and how far the first bad byte is. Of a
  * fault the calls of the allocation and the free, and where. NULL: nothing.
  * Behind a | is what is different where all blocks are guarded and have padding in front.
+ * "-": it is not run, as nobody knows what it writes to.
  * Streams are numbered in the order in which they appear, and the program makes `a`, `b` and `c`
  * first: they are 1, 2 and 3. */
 struct program {

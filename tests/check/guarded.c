@@ -114,14 +114,14 @@ static void large_until_freed(void)
 }
 
 const struct program wrong_guarded[] = {
-	{"before-start", before_start, "|overwritten-padding hipMallocAsync before 8 3"},
+	{"before-start", before_start, "-|overwritten-padding hipMallocAsync before 8 3"},
 	{"before-start-and-past-end", before_start_and_past_end,
-	 "overwritten-padding hipMalloc 0 1|overwritten-padding hipMalloc before 1 "
+	 "-|overwritten-padding hipMalloc before 1 "
 	 "1;overwritten-padding hipMalloc 0 1"},
 	{"before-start-of-leak", before_start_of_leak,
-	 "leak hipMallocAsync 4096 1|overwritten-padding hipMallocAsync before 100 1;leak "
+	 "-|overwritten-padding hipMallocAsync before 100 1;leak "
 	 "hipMallocAsync 4096 1"},
-	{"fill-from-before-start", fill_from_before_start, "|out-of-bounds hipMemsetAsync 1 1"},
+	{"fill-from-before-start", fill_from_before_start, "-|out-of-bounds hipMemsetAsync 1 1"},
 	{"large-past-end", large_past_end, "memory-fault hipMallocAsync past 0"},
 	{"large-past-end-of-hip-malloc", large_past_end_of_hip_malloc,
 	 "memory-fault hipMalloc past 4096"},
