@@ -50,7 +50,7 @@ static void open_memory(enum ss_backing backing, uint64_t vram)
 static void close_memory(void)
 {
 	ss_fake_fail_clear(fake);
-	ss_memory_drop(mem, true);
+	ss_memory_drop(mem, SS_DROP_ALL);
 	assert_int_equal(mem->reserved, 0);
 	assert_int_equal(ss_device_memory(core, 0)->reserved, 0);
 	assert_int_equal(ss_device_memory(core, 0)->taken, 0);

@@ -305,7 +305,7 @@ static void test_again(void **state)
 	EACH_BACKING(i) {
 		open_memory(backings[i], 1024 * MIB);
 		need(8 * MIB, false);
-		ss_memory_drop(mem, true);
+		ss_memory_drop(mem, SS_DROP_ALL);
 		assert_reserved(0);
 		ss_memory_init(mem, core, NULL, 0, SS_BACKING_HIP);
 		assert_int_equal(mem->reserved_high, 0);

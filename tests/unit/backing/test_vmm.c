@@ -266,7 +266,7 @@ static void test_unmap_all(void **state)
 	/* The driver has everything back but the addresses. */
 	core->drv.vmm_unreserve(core->drv.ctx, 0, mem->segments->native,
 				mem->segments->native_size);
-	ss_memory_drop(mem, false);
+	ss_memory_drop(mem, SS_DROP_FORGET);
 	close_memory();
 }
 
