@@ -4,6 +4,7 @@
  */
 #include <pthread.h>
 
+#include "shim/check/checker.h"
 #include "shim/process/current_device.h"
 #include "shim/process/real.h"
 #include "shim/process/service.h"
@@ -28,8 +29,12 @@ static bool drain(int dev)
 		return false;
 	err = REAL(hipThreadExchangeStreamCaptureMode, &mode);
 	if (err == hipSuccess) {
+		if (unlikely(ss_checking))
+			ss_check_call("the end of a thread");
 		t = ss_stream_sync_begin(ss_core, tl);
 		err = REAL(hipStreamSynchronize, SS_PER_THREAD);
+		if (unlikely(ss_checking) && err == hipSuccess)
+			ss_check_reached(tl);
 		ss_sync_end(ss_core, &t, err == hipSuccess, false);
 		(void)REAL(hipThreadExchangeStreamCaptureMode, &mode);
 	}

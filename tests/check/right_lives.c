@@ -171,6 +171,38 @@ static void another_thread(void)
 	OK(hipFreeAsync(p, c));
 }
 
+static pthread_key_t freed_by_key;
+
+static void free_of_key(void *p)
+{
+	OK(hipFreeAsync(p, hipStreamPerThread));
+}
+
+static void *use_own_stream(void *left)
+{
+	void *p = block(hipStreamPerThread);
+
+	fill(p, hipStreamPerThread);
+	*(void **)left = p;
+	p = block(hipStreamPerThread);
+	fill(p, hipStreamPerThread);
+	pthread_setspecific(freed_by_key, p);
+	return NULL;
+}
+
+/* The end of a thread waits for its stream, before the destructors of keys run. */
+static void thread_ended(void)
+{
+	pthread_t thread;
+	void *left = NULL;
+
+	pthread_key_create(&freed_by_key, free_of_key);
+	pthread_create(&thread, NULL, use_own_stream, &left);
+	pthread_join(thread, NULL);
+	fill(left, a);
+	OK(hipFreeAsync(left, a));
+}
+
 static void pool_destroyed_first(void)
 {
 	hipMemPoolProps props = {.allocType = hipMemAllocationTypePinned,
@@ -279,6 +311,7 @@ const struct program right_lives[] = {
 	P(captured_copy),
 	P(graph_replayed_after_free),
 	P(another_thread),
+	P(thread_ended),
 	P(pool_destroyed_first),
 	P(exact_end),
 	P(null_pointers),
