@@ -42,7 +42,7 @@ int main(int argc, char **argv)
 {
 	int rounds = argc > 1 ? atoi(argv[1]) : 2000;
 	unsigned value = 0;
-	size_t length = 256;
+	size_t words = 64;
 	double took[RUNS], cpu[RUNS];
 	hipFunction_t kernel;
 	hipStream_t stream;
@@ -63,7 +63,7 @@ int main(int argc, char **argv)
 				CHECK(hipFreeAsync(*at, stream));
 			CHECK(hipMallocAsync(at, 1000 * (size_t)(i % LIVE + 1), stream));
 			CHECK(hipModuleLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream,
-						    (void *[]){at, &length, &value, &wrong}, NULL));
+						    (void *[]){at, &words, &value, &wrong}, NULL));
 			if (i % 64 == 63)
 				CHECK(hipStreamSynchronize(stream));
 		}
