@@ -351,6 +351,9 @@ uint64_t ss_idle_bytes(struct ss_core *core, int dev);
 /* What hipMemGetInfo should say: in, the device's own numbers; out, with idle memory counted as
  * free and SOMASHIM_LIMIT applied. */
 void ss_mem_info(struct ss_core *core, int dev, uint64_t *free_bytes, uint64_t *total_bytes);
+/* Memory of some device was taken past the pools: how much is left is to be asked again. Takes no
+ * lock. */
+void ss_device_room_changed(struct ss_core *core);
 
 /* What the device is said to have: `total_bytes`, or less under SOMASHIM_LIMIT. */
 uint64_t ss_limit_of(const struct ss_core *core, uint64_t total_bytes);

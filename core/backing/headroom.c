@@ -16,7 +16,7 @@
 /* While more than this part was left lately, nobody asks how much it is: the call takes as long as
  * one that takes memory. */
 #define FAR_PART 4
-#define LATELY_MS 10           /* other processes take memory, too */
+#define LATELY_MS 10 /* other processes take memory, and so does the runtime by itself */
 
 static uint64_t low_water(uint64_t total)
 {
@@ -58,6 +58,12 @@ static bool is_far_from_full(const struct ss_memory *m)
 	uint64_t used = atomic_load(&d->taken) + core->info[m->dev].total_bytes / FAR_PART;
 
 	return atomic_load(&d->room) > used && ss_now_ms(core) < atomic_load(&d->room_until);
+}
+
+void ss_device_room_changed(struct ss_core *core)
+{
+	for (int dev = 0; dev < core->devices; dev++)
+		atomic_store(&ss_device_memory(core, dev)->room_until, 0);
 }
 
 void ss_headroom_before(struct ss_memory *m, uint64_t more)

@@ -30,3 +30,9 @@ bool ss_retry(int dev, int before, uint64_t *end)
 	(void)ss_fail(hipErrorOutOfMemory);
 	return false;
 }
+
+void ss_retry_taken(void)
+{
+	if (!ss_exiting())
+		ss_device_room_changed(ss_core);
+}

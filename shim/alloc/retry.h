@@ -12,6 +12,9 @@ int ss_retry_before(void);
  * 0 at first. */
 bool ss_retry(int dev, int before, uint64_t *end);
 
+/* The call took memory: what the core knew of how much is left is old. */
+void ss_retry_taken(void);
+
 /* The result of `call`, a real call that asks for device memory. It is made again as long as it
  * finds none and idle memory of ours can be given back on `dev`. */
 #define SS_RETRY(dev, call) __extension__({ \
@@ -23,6 +26,8 @@ bool ss_retry(int dev, int before, uint64_t *end);
 		retry_ = (call); \
 		ss_leave(); \
 	} while (unlikely(retry_ == hipErrorOutOfMemory) && ss_retry(dev, before_, &end_)); \
+	if (retry_ == hipSuccess) \
+		ss_retry_taken(); \
 	retry_; })
 #define REAL_RETRY(dev, name, ...) \
 	SS_RETRY(dev, ss_real.name ? ss_real.name(__VA_ARGS__) : ss_real_missing())

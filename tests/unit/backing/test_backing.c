@@ -120,7 +120,11 @@ static void test_device_asked(void **state)
 		ss_fake_advance_ms(fake, 10);
 		need(32 * MIB, false);
 		assert_int_equal(ss_fake_counts(fake).mem_info, 2);
-		need(256 * MIB, false);
+		/* So may the program, past the pools. */
+		ss_device_room_changed(core);
+		need(32 * MIB, false);
+		assert_int_equal(ss_fake_counts(fake).mem_info, 3);
+		need(224 * MIB, false);
 		asked = ss_fake_counts(fake).mem_info;
 		need(16 * MIB, false);
 		need(16 * MIB, false);
