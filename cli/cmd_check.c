@@ -116,11 +116,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->error_status = (int)ss_arguments_number(state, "error-exitcode", arg, 255);
 		return 0;
 	case KEY_PADDING:
-		(void)ss_arguments_number(state, "padding", arg, 4096);
+		(void)ss_arguments_number(state, "padding", arg, SS_PADDING_MOST);
 		a->padding = arg;
 		return 0;
 	case KEY_FRONT:
-		(void)ss_arguments_number(state, "padding-front", arg, 4096);
+		(void)ss_arguments_number(state, "padding-front", arg, SS_PADDING_MOST);
 		a->front = arg;
 		return 0;
 	case KEY_GUARD:

@@ -28,6 +28,7 @@ enum type {
 	T_MS,         /* uint64_t milliseconds */
 	T_SIZE,       /* uint64_t bytes, "off" = 0 */
 	T_POWER,      /* T_SIZE that must be a power of two */
+	T_PADDING,    /* T_SIZE of SS_PADDING_MOST at most */
 	T_AMOUNT,     /* struct ss_amount */
 	T_PER_DEVICE, /* struct ss_amount[SS_MAX_DEVICES] */
 	T_PATH,       /* char[512] */
@@ -89,10 +90,10 @@ static const struct option table[] = {
 	 "look for errors of the program (somashim check): a list, order,free"},
 	{"CHECK_RACES", T_ENUM, AT(check_races), "all", "all|use-before-alloc|use-after-free",
 	 "which errors of order are looked for"},
-	{"CHECK_PADDING", T_SIZE, AT(check_padding), "256", NULL,
-	 "bytes behind each block that the tool bounds watches, at most 4K"},
-	{"CHECK_FRONT", T_SIZE, AT(check_front), "0", NULL,
-	 "bytes in front of each block that the tool bounds watches, at most 4K"},
+	{"CHECK_PADDING", T_PADDING, AT(check_padding), "256", NULL,
+	 "bytes behind each block that the tool bounds watches"},
+	{"CHECK_FRONT", T_PADDING, AT(check_front), "0", NULL,
+	 "bytes in front of each block that the tool bounds watches"},
 	{"CHECK_GUARD", T_SIZE, AT(check_guard), "1M", NULL,
 	 "blocks of at least this size end at an unmapped page with the tool guard"},
 	{"CHECK_QUARANTINE", T_SIZE, AT(check_quarantine), "64M", NULL,
@@ -216,8 +217,10 @@ static bool option_set(struct ss_options *opt, const struct option *o, const cha
 		return true;
 	case T_SIZE:
 	case T_POWER:
+	case T_PADDING:
 		if ((strcasecmp(value, "off") != 0 && !ss_parse_size(value, &n)) ||
-		    (o->type == T_POWER && (n & (n - 1))))
+		    (o->type == T_POWER && (n & (n - 1))) ||
+		    (o->type == T_PADDING && n > SS_PADDING_MOST))
 			return false;
 		*(uint64_t *)field = n;
 		return true;
@@ -311,6 +314,7 @@ static const char *const type_texts[] = {
 	[T_MS] = "milliseconds",
 	[T_SIZE] = "size",
 	[T_POWER] = "size (power of 2)",
+	[T_PADDING] = "size (4K at most)",
 	[T_AMOUNT] = "size or percent",
 	[T_PER_DEVICE] = "size or percent, per device",
 	[T_PATH] = "path",
@@ -470,7 +474,8 @@ static void option_format(const struct ss_options *opt, const struct option *o, 
 	case T_BOOL: snprintf(out, size, "%d", *(const bool *)field); break;
 	case T_MS: snprintf(out, size, "%llu", *(const unsigned long long *)field); break;
 	case T_SIZE:
-	case T_POWER: ss_format_size(*(const uint64_t *)field, out, size); break;
+	case T_POWER:
+	case T_PADDING: ss_format_size(*(const uint64_t *)field, out, size); break;
 	case T_AMOUNT: ss_format_amount(field, out, size); break;
 	case T_PER_DEVICE: ss_format_per_device(field, out, size); break;
 	case T_PATH: snprintf(out, size, "%s", (const char *)field); break;

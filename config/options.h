@@ -33,6 +33,7 @@ enum ss_check_tools {
 	SS_CHECK_POISON = 16,
 	SS_CHECK_GUARD = 32
 };
+#define SS_PADDING_MOST 4096 /* bytes, behind or in front of a block */
 /* Which errors of order are looked for, in the words of compute-sanitizer. */
 enum ss_check_races { SS_RACES_ALL, SS_RACES_BEFORE_ALLOC, SS_RACES_AFTER_FREE };
 

@@ -7,8 +7,6 @@
 #include "core/cache/fast_path.h"
 #include "core/pool/release.h"
 
-#define FRONT_MOST 4096u /* bytes in front of a block that the checker watches */
-
 static _Atomic uint64_t serials;
 
 static bool pools_init(struct ss_core *core)
@@ -48,9 +46,7 @@ struct ss_core *ss_core_create(const struct ss_driver *drv, const struct ss_opti
 	core->drv = *drv;
 	core->opt = *opt;
 	/* Only a tool that looks at it has use for it. */
-	core->opt.check_front = opt->check & SS_CHECK_BOUNDS ?
-					ss_min(opt->check_front, FRONT_MOST) :
-					0;
+	core->opt.check_front = opt->check & SS_CHECK_BOUNDS ? opt->check_front : 0;
 	core->recorded = ss_trace_on();
 	core->serial = atomic_fetch_add(&serials, 1) + 1;
 	core->recent_gen = core->serial << 32; /* no two cores have one in common */

@@ -16,7 +16,6 @@
 #include "shim/process/real.h"
 
 #define VALUE 0xcb
-#define PADDING_MAX 4096u
 
 static atomic_bool thread_fills; /* padding was filled on a per-thread stream */
 
@@ -39,8 +38,7 @@ size_t ss_padding_bytes(void)
 		return 0;
 	if (ss_options.check_padding < 2) /* one byte is always there (ss_check_size) */
 		return ss_options.check_padding ? 2 : 0;
-	return ss_options.check_padding < PADDING_MAX ? (size_t)ss_options.check_padding :
-							PADDING_MAX;
+	return (size_t)ss_options.check_padding;
 }
 
 bool ss_padding_fill(struct ss_timeline *tl, void *ptr, size_t size, size_t front, size_t padding)

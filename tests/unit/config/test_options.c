@@ -84,6 +84,11 @@ static void test_set(void **state)
 	assert_int_equal(opt.align_large, 2 << 20);
 	assert_true(ss_options_set(&opt, "ALIGN_LARGE", "off"));
 	assert_int_equal(opt.align_large, 0);
+	assert_true(ss_options_set(&opt, "CHECK_PADDING", "4K"));
+	assert_false(ss_options_set(&opt, "CHECK_PADDING", "4097"));
+	assert_false(ss_options_set(&opt, "CHECK_FRONT", "1G"));
+	assert_int_equal(opt.check_padding, 4096);
+	assert_int_equal(opt.check_front, 0);
 	assert_true(ss_options_set(&opt, "STATS", "yes"));
 	assert_true(opt.stats);
 	assert_true(ss_options_set(&opt, "STATS", "off"));
