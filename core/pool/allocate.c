@@ -135,8 +135,11 @@ enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool, struct
 	if (unlikely(ss_timeline_kind(tl) == SS_TL_NULL) && !null_joins(core, tl, r.block)) {
 		/* A capture forbids it: only completed or new memory will do. */
 		put_back(&r);
-		r = (struct ss_request){
-			.pool = pool, .size = r.size, .align = r.align, .front = r.front};
+		r = (struct ss_request){.pool = pool,
+					.size = r.size,
+					.align = r.align,
+					.front = r.front,
+					.oom.end = r.oom.end};
 		s = ss_ladder(&r);
 		if (s != SS_OK)
 			return s;
