@@ -34,7 +34,7 @@ _Static_assert(sizeof(struct ipc_handle) == sizeof(hipIpcMemHandle_t), "IPC hand
 _Static_assert(sizeof(hipIpcEventHandle_t) == sizeof(CUipcEventHandle), "IPC handles");
 
 static pthread_mutex_t exports_lock = PTHREAD_MUTEX_INITIALIZER;
-static int file; /* 0: none yet */
+static int file; /* of the process `owner`, 0: of none yet */
 static pid_t owner;
 static int rows;
 
