@@ -85,45 +85,63 @@ void block_describe(const struct block *b, struct ss_finding *f)
 	f->front = b->filled ? b->base - b->start : 0;
 }
 
+/* A live block of which nothing else is said, in place of all that were there. One that had the
+ * same addresses leaves it its place in the tree and its room. NULL: host memory is out. */
+static struct block *block_new(struct ss_check *c, uintptr_t start, uintptr_t end)
+{
+	struct block *b;
+
+	while ((b = overlapping(c, start, end)) && (b->start != start || b->end != end))
+		block_forget(c, b);
+	if (b) {
+		c->wild_frees -= b->free_wild;
+		list_remove(c, b);
+		*b = (struct block){
+			.start = start, .end = end, .uses = b->uses, .use_room = b->use_room};
+		list_add(c, b);
+		return b;
+	}
+	b = malloc(sizeof(*b));
+	if (!b)
+		return NULL;
+	*b = (struct block){.start = start, .end = end};
+	if (!tsearch(b, &c->blocks, compare)) {
+		free(b);
+		return NULL;
+	}
+	list_add(c, b);
+	return b;
+}
+
 void ss_check_alloc(struct ss_check *c, void *base, uint64_t size, uint64_t front, uint64_t room,
 		    const void *stream, const char *what, uint32_t stack)
 {
-	uintptr_t start = (uintptr_t)base - front;
-	struct block *b = calloc(1, sizeof(*b)), *old;
+	uintptr_t at = (uintptr_t)base;
 	struct stream *s;
+	struct block *b;
 
-	pthread_mutex_lock(&c->lock);
 	if (room < size)
 		room = size;
-	while ((old = overlapping(c, start, (uintptr_t)base + (room ? room : 1))))
-		block_forget(c, old);
-	s = stream ? stream_find(c, stream) : NULL;
-	if (!b || (stream && !s)) {
-		c->counts.forgotten++;
-		free(b);
-		b = NULL;
-	}
+	pthread_mutex_lock(&c->lock);
+	s = stream_get(c, stream);
+	b = block_new(c, at - front, at + (room ? room : 1));
 	if (b) {
-		b->start = start;
-		b->base = (uintptr_t)base;
-		b->end = b->base + (room ? room : 1);
+		b->base = at;
 		b->size = size;
 		b->number = ++c->block_number;
 		b->classic = !stream;
-		b->alloc = (struct ss_check_site){.what = what, .stack = stack};
-		if (s) {
-			stream_enqueue(c, s);
-			b->alloc_slot = s->slot;
-			b->alloc_n = s->n;
-			b->alloc.stream = s->is;
-		}
-		if (tsearch(b, &c->blocks, compare)) {
-			list_add(c, b);
-		} else {
-			c->counts.forgotten++;
-			free(b);
-		}
+		b->alloc = site_of(s, what, stack);
 	}
+	if (b && s) {
+		stream_enqueue(c, s);
+		b->alloc_slot = s->slot;
+		b->alloc_n = s->n;
+	}
+	if (b && stream && !s) {
+		block_forget(c, b);
+		b = NULL;
+	}
+	c->counts.forgotten += !b;
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -221,7 +239,7 @@ bool ss_check_same_stream(struct ss_check *c, const void *key, const struct ss_c
 	bool same;
 
 	pthread_mutex_lock(&c->lock);
-	s = stream_find(c, key);
+	s = stream_get(c, key);
 	same = s && s->is.number == stream->number;
 	pthread_mutex_unlock(&c->lock);
 	return same;

@@ -8,9 +8,9 @@
  * ordered. So it has clocks of its own. They know no HIP: the shim says what happens, in the order
  * in which it happens, and gets findings.
  *
- * Any thread may call any function; one lock guards all of it, and `report` and `ours` are called
- * under it. A key is any address that stands for a stream, an event. If host memory is out,
- * something is forgotten, and then nothing is said about it.
+ * Any thread may call any function; one lock guards all of it, and `report`, `ours` and `describe`
+ * are called under it. A key is any address that stands for a stream, an event. If host memory is
+ * out, something is forgotten, and then nothing is said about it.
  */
 #ifndef SS_CHECK_CHECK_H
 #define SS_CHECK_CHECK_H
@@ -81,6 +81,8 @@ struct ss_finding {
 struct ss_check_options {
 	bool use_before_alloc, use_after_free; /* which errors of order are looked for */
 	bool frees;
+	/* What is this stream, of which nothing is known yet? `number` is not asked. */
+	void (*describe)(const void *key, struct ss_check_stream *out, void *arg);
 	/* Does this address still lie in memory that the pools hold? NULL: all does. */
 	bool (*ours)(const void *ptr, void *arg);
 	/* Called the first time that a finding is made. */
@@ -103,10 +105,9 @@ void ss_check_destroy(struct ss_check *c);
 
 /* ---- streams, events, host ------------------------------------------------ */
 
-/* Before the first use of a key; an earlier stream of this key has ended. */
-void ss_check_stream_add(struct ss_check *c, const void *key, void *handle, int dev,
-			 enum ss_check_stream_kind kind);
-bool ss_check_stream_known(struct ss_check *c, const void *key);
+/* A new stream; an earlier one of this key has ended. One that is not added is known from the first
+ * call on that names it. */
+void ss_check_stream_add(struct ss_check *c, const void *key);
 /* The stream is destroyed. From then on its work may have been waited for. */
 void ss_check_stream_end(struct ss_check *c, const void *key);
 

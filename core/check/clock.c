@@ -49,7 +49,7 @@ void clock_drop(struct clock *k)
 	*k = (struct clock){0};
 }
 
-struct stream *stream_find(struct ss_check *c, const void *key)
+static struct stream *stream_find(struct ss_check *c, const void *key)
 {
 	struct stream *s = NULL;
 
@@ -142,6 +142,15 @@ bool may_be_ordered(const struct ss_check *c, const struct stream *s, uint32_t s
 	return slot == s->slot || has(&s->saw, slot, n) || has(&c->host, slot, n);
 }
 
+struct ss_check_site site_of(const struct stream *s, const char *what, uint32_t stack)
+{
+	struct ss_check_site site = {.what = what, .stack = stack};
+
+	if (s)
+		site.stream = s->is;
+	return site;
+}
+
 /* ---- the life of streams ---------------------------------------------------- */
 
 /* A slot for a new stream. Positions go on from those of the stream that had it, which the host may
@@ -181,8 +190,37 @@ static void stream_drop(struct ss_check *c, struct stream *s)
 	free(s);
 }
 
-void ss_check_stream_add(struct ss_check *c, const void *key, void *handle, int dev,
-			 enum ss_check_stream_kind kind)
+static struct stream *stream_new(struct ss_check *c, const void *key)
+{
+	struct stream *s = calloc(1, sizeof(*s));
+
+	if (s) {
+		s->key = key;
+		HASH_ADD_PTR(c->streams, key, s);
+	}
+	if (s && SS_HASH_HAS(s)) {
+		if (slot_take(c, &s->slot)) {
+			c->opt.describe(key, &s->is, c->opt.arg);
+			s->is.number = ++c->stream_number;
+			s->n = c->last[s->slot];
+			return s;
+		}
+		HASH_DEL(c->streams, s);
+	}
+	free(s);
+	c->counts.forgotten++;
+	c->is_blind = true; /* its orders would be missing */
+	return NULL;
+}
+
+struct stream *stream_get(struct ss_check *c, const void *key)
+{
+	struct stream *s = key ? stream_find(c, key) : NULL;
+
+	return s || !key ? s : stream_new(c, key);
+}
+
+void ss_check_stream_add(struct ss_check *c, const void *key)
 {
 	struct stream *s;
 
@@ -190,28 +228,8 @@ void ss_check_stream_add(struct ss_check *c, const void *key, void *handle, int 
 	s = stream_find(c, key);
 	if (s)
 		stream_drop(c, s);
-	s = calloc(1, sizeof(*s));
-	if (s && slot_take(c, &s->slot)) {
-		s->key = key;
-		s->n = c->last[s->slot];
-		s->is = (struct ss_check_stream){++c->stream_number, handle, dev, kind};
-		HASH_ADD_PTR(c->streams, key, s);
-	} else {
-		c->counts.forgotten++;
-		c->is_blind = true; /* its orders would be missing */
-		free(s);
-	}
+	(void)stream_new(c, key);
 	pthread_mutex_unlock(&c->lock);
-}
-
-bool ss_check_stream_known(struct ss_check *c, const void *key)
-{
-	bool known;
-
-	pthread_mutex_lock(&c->lock);
-	known = stream_find(c, key) != NULL;
-	pthread_mutex_unlock(&c->lock);
-	return known;
 }
 
 void ss_check_stream_end(struct ss_check *c, const void *key)
@@ -230,7 +248,7 @@ void ss_check_stream_end(struct ss_check *c, const void *key)
 	{ \
 		struct stream *s; \
 		pthread_mutex_lock(&c->lock); \
-		s = stream_find(c, stream); \
+		s = stream_get(c, stream); \
 		if (s) { \
 			__VA_ARGS__; \
 		} \
@@ -239,14 +257,10 @@ void ss_check_stream_end(struct ss_check *c, const void *key)
 WITH_STREAM(ss_check_hold, stream_enqueue(c, s); stream_wild(c, s))
 WITH_STREAM(ss_check_tell, host_saw(c, s))
 
+/* What another thread does meanwhile comes after it, or before it: both are true. */
 uint64_t ss_check_now(struct ss_check *c)
 {
-	uint64_t now;
-
-	pthread_mutex_lock(&c->lock);
-	now = c->now;
-	pthread_mutex_unlock(&c->lock);
-	return now;
+	return atomic_load(&c->now);
 }
 
 void ss_check_stream_synced(struct ss_check *c, const void *stream, uint64_t since)
@@ -254,7 +268,7 @@ void ss_check_stream_synced(struct ss_check *c, const void *stream, uint64_t sin
 	struct stream *s;
 
 	pthread_mutex_lock(&c->lock);
-	s = stream_find(c, stream);
+	s = stream_get(c, stream);
 	if (s) {
 		host_saw(c, s);
 		tame(c, s, since);

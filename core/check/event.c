@@ -12,14 +12,16 @@ static struct event *event_get(struct ss_check *c, const void *key)
 	if (e)
 		return e;
 	e = calloc(1, sizeof(*e));
-	if (!e) {
-		c->counts.forgotten++;
-		c->is_blind = true;
-		return NULL;
+	if (e) {
+		e->key = key;
+		HASH_ADD_PTR(c->events, key, e);
+		if (SS_HASH_HAS(e))
+			return e;
 	}
-	e->key = key;
-	HASH_ADD_PTR(c->events, key, e);
-	return e;
+	free(e);
+	c->counts.forgotten++;
+	c->is_blind = true;
+	return NULL;
 }
 
 void ss_check_record_begin(struct ss_check *c, const void *event)
@@ -42,7 +44,7 @@ void ss_check_record_end(struct ss_check *c, const void *event, const void *stre
 
 	pthread_mutex_lock(&c->lock);
 	e = event_get(c, event);
-	s = stream ? stream_find(c, stream) : NULL;
+	s = stream_get(c, stream);
 	if (e && e->recording)
 		e->recording--;
 	if (e && ok && s) {
@@ -95,7 +97,7 @@ void ss_check_wait(struct ss_check *c, const void *stream, const void *event)
 	struct event *e;
 
 	pthread_mutex_lock(&c->lock);
-	s = stream_find(c, stream);
+	s = stream_get(c, stream);
 	e = event_get(c, event);
 	if (s) {
 		stream_enqueue(c, s);

@@ -35,15 +35,17 @@ static struct counted *count_in(struct ss_check *c, const struct ss_finding *f, 
 	if (e)
 		return e;
 	e = calloc(1, sizeof(*e));
-	if (!e) {
-		c->counts.forgotten++;
-		return NULL;
+	if (e) {
+		e->f = *f;
+		e->f.number = HASH_COUNT(c->findings) + 1;
+		e->key = key;
+		HASH_ADD(hh, c->findings, key, sizeof(e->key), e);
+		if (SS_HASH_HAS(e))
+			return e;
 	}
-	e->f = *f;
-	e->f.number = HASH_COUNT(c->findings) + 1;
-	e->key = key;
-	HASH_ADD(hh, c->findings, key, sizeof(e->key), e);
-	return e;
+	free(e);
+	c->counts.forgotten++;
+	return NULL;
 }
 
 void finding_add(struct ss_check *c, struct ss_finding *f)

@@ -16,15 +16,6 @@
 
 #include "core/check/state.h"
 
-static struct ss_check_site site_of(const struct stream *s, const char *what, uint32_t stack)
-{
-	struct ss_check_site site = {.what = what, .stack = stack};
-
-	if (s)
-		site.stream = s->is;
-	return site;
-}
-
 /* True: nothing is to be said, because it is not known. */
 static bool not_certain(struct ss_check *c, const struct stream *s)
 {
@@ -103,7 +94,7 @@ bool ss_check_use(struct ss_check *c, const void *stream, const void *ptr, uint6
 	bool fits = true;
 
 	pthread_mutex_lock(&c->lock);
-	s = stream_find(c, stream);
+	s = stream_get(c, stream);
 	b = s ? block_around(c, ptr) : NULL;
 	/* An end pointer is no access, and neither is one in front of a block. */
 	if (b && !bytes && (uintptr_t)ptr - b->base >= b->size)
@@ -185,7 +176,7 @@ bool ss_check_free(struct ss_check *c, void *ptr, const void *stream, const char
 	bool found;
 
 	pthread_mutex_lock(&c->lock);
-	s = stream ? stream_find(c, stream) : NULL;
+	s = stream_get(c, stream);
 	b = block_find(c, ptr);
 	found = b && !b->freed;
 	/* HIP frees the block around it */
@@ -250,7 +241,7 @@ void ss_check_bad_free(struct ss_check *c, void *ptr, const void *stream, const 
 		block_describe(b, &f);
 		f.fault = b->base != (uintptr_t)ptr ? SS_FAULT_INTERIOR_FREE : SS_FAULT_DOUBLE_FREE;
 	}
-	f.use = site_of(stream ? stream_find(c, stream) : NULL, what, stack);
+	f.use = site_of(stream_get(c, stream), what, stack);
 	if (c->opt.frees && (!b || b->freed || f.fault == SS_FAULT_INTERIOR_FREE))
 		finding_add(c, &f);
 	pthread_mutex_unlock(&c->lock);

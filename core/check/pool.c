@@ -25,15 +25,16 @@ void ss_check_pool_end(struct ss_check *c, const void *handle, const char *what,
 
 	pthread_mutex_lock(&c->lock);
 	HASH_FIND_PTR(c->gone_pools, &handle, old);
-	if (!p || old) {
-		c->counts.forgotten += !p;
-		free(p);
-	} else {
+	if (p && !old) {
 		p->handle = handle;
 		p->free = (struct ss_check_site){.what = what, .stack = stack};
 		if (HASH_COUNT(c->gone_pools) == POOLS_MAX)
 			forget(c, c->gone_pools); /* the oldest */
 		HASH_ADD_PTR(c->gone_pools, handle, p);
+	}
+	if (!p || !SS_HASH_HAS(p)) {
+		c->counts.forgotten += !old;
+		free(p);
 	}
 	pthread_mutex_unlock(&c->lock);
 }

@@ -4,8 +4,9 @@
 #define SS_CHECK_STATE_H
 
 #include <pthread.h>
-#include <uthash.h>
+#include <stdatomic.h>
 
+#include "core/base/hash.h"
 #include "core/check/check.h"
 
 /* For each slot of a stream the position that is seen. `wild`: it may have seen anything. */
@@ -86,8 +87,8 @@ struct ss_check {
 		struct block *oldest, *newest;
 		uint32_t count;
 	} list[2];
-	uint32_t wild_frees; /* how many are free_wild */
-	uint64_t now;        /* counts what synchronizations have to be compared with */
+	uint32_t wild_frees;  /* how many are free_wild */
+	_Atomic uint64_t now; /* counts what synchronizations have to be compared with */
 	bool is_blind;
 	struct counted *findings;
 	struct gone_pool *gone_pools;
@@ -100,7 +101,8 @@ struct ss_check {
 void clock_merge(struct ss_check *c, struct clock *to, const struct clock *from);
 void clock_raise(struct ss_check *c, struct clock *to, uint32_t slot, uint64_t n);
 void clock_drop(struct clock *k);
-struct stream *stream_find(struct ss_check *c, const void *key);
+/* NULL: host memory is out, or nobody can say what the stream is. */
+struct stream *stream_get(struct ss_check *c, const void *key);
 /* A command is about to be enqueued, so what the stream joins comes first. */
 void stream_join(struct ss_check *c, struct stream *s);
 /* It may wait for anything. */
@@ -111,6 +113,8 @@ void host_saw(struct ss_check *c, struct stream *s);
 void host_saw_all(struct ss_check *c);
 /* May position n of the slot come before the next command on s? */
 bool may_be_ordered(const struct ss_check *c, const struct stream *s, uint32_t slot, uint64_t n);
+/* A call on s, or (NULL) on no stream. */
+struct ss_check_site site_of(const struct stream *s, const char *what, uint32_t stack);
 
 /* block.c */
 struct block *block_find(struct ss_check *c, const void *ptr);

@@ -12,7 +12,7 @@
 
 #include "driver/rocm/guard.h"
 #include "shim/alloc/block_attributes.h"
-#include "shim/hash.h"
+#include "core/base/hash.h"
 #include "shim/process/service.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "shim/alloc/limit.h"
-#include "shim/hash.h"
+#include "core/base/hash.h"
 #include "shim/process/current_device.h"
 
 struct taken {

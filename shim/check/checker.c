@@ -20,6 +20,7 @@
 /* The call that a thread is in. */
 struct call {
 	const char *name;
+	unsigned kind; /* ss_call_kind() */
 	uint32_t stack;
 	bool has_stack;
 	struct ss_timeline *stream; /* of its last access, which is known */
@@ -61,6 +62,18 @@ static bool ours(const void *ptr, void *unused)
 	return ss_find(ss_core, ptr, &found) != SS_ERR_FOREIGN || ss_unmapped(ss_core, ptr);
 }
 
+static void describe(const void *tl, struct ss_check_stream *out, void *unused)
+{
+	enum ss_timeline_kind kind = ss_timeline_kind(tl);
+
+	(void)unused;
+	out->handle = ss_timeline_native(tl);
+	out->dev = ss_timeline_device(tl);
+	out->kind = kind == SS_TL_NULL        ? SS_CHECK_NULL :
+		    kind == SS_TL_NONBLOCKING ? SS_CHECK_NONBLOCKING :
+						SS_CHECK_BLOCKING;
+}
+
 static void start(void)
 {
 	unsigned tools = (unsigned)ss_options.check;
@@ -71,6 +84,7 @@ static void start(void)
 				  ss_options.check_races != SS_RACES_BEFORE_ALLOC,
 		.frees = tools & SS_CHECK_FREE,
 		.ours = ours,
+		.describe = describe,
 		.report = ss_check_report_finding,
 	};
 
@@ -152,12 +166,7 @@ __attribute__((constructor)) static void init(void)
 
 /* ---- the call ---------------------------------------------------------------- */
 
-static bool begins(const char *name, const char *with)
-{
-	return !strncmp(name, with, strlen(with));
-}
-
-void ss_check_call(const char *name)
+void ss_check_call_begins(const char *name, unsigned kind)
 {
 	struct call *call = call_of_thread();
 
@@ -165,46 +174,26 @@ void ss_check_call(const char *name)
 	call->uses.count = 0;
 	call->uses.lost = false;
 	call->name = name;
+	call->kind = kind;
 	call->since = ss_check_now(ss_check_state);
 	if (ss_distrusted(ss_core))
 		ss_check_blind(ss_check_state);
-	/* What these calls say, give back or end are the pools with all that was freed. */
-	if (begins(name, "hipMemPool") || !strcmp(name, "hipDeviceReset"))
+	if (kind & SS_CALL_POOLS)
 		(void)ss_quarantine_empty(false);
 }
 
-/* A copy or a memset without Async in its name may have made the host wait, and so may some calls
- * that take or give memory which no pool of ours has. */
 void ss_check_called(hipError_t err)
 {
-	static const char *const waits[] = {
-		"hipHostFree",
-		"hipFreeHost",
-		"hipHostUnregister",
-		"hipFreeArray",
-		"hipArrayDestroy",
-		"hipFreeMipmappedArray",
-		"hipMipmappedArrayDestroy",
-		"hipDeviceReset",
-		"hipMemRelease",
-		"hipMemUnmap",
-		"hipExecutionCtxSynchronize",
-	};
 	const struct call *call = call_of_thread();
-	const char *name = call->name ? call->name : "";
 
 	if (call->captured && err == hipSuccess)
 		ss_check_captured(ss_timeline_native(call->captured), &call->uses);
 	if (call->pageable && call->stream)
 		ss_check_tell(ss_check_state, call->stream);
-	if (strstr(name, "Async"))
-		return;
-	if (call->stream && (begins(name, "hipMemcpy") || begins(name, "hipMemset") ||
-			     begins(name, "hipDrvMemcpy")))
+	if (call->stream && (call->kind & SS_CALL_COPIES))
 		ss_check_stream_synced(ss_check_state, call->stream, call->since);
-	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
-		if (!strcmp(name, waits[i]))
-			ss_check_all_synced(ss_check_state, call->since);
+	if (call->kind & SS_CALL_WAITS)
+		ss_check_all_synced(ss_check_state, call->since);
 }
 
 static const char *name_of_call(void)
@@ -236,20 +225,7 @@ static uint32_t stack_of_call(void)
 
 void ss_check_stream_created(struct ss_timeline *tl)
 {
-	enum ss_timeline_kind kind = ss_timeline_kind(tl);
-
-	ss_check_stream_add(ss_check_state, tl, ss_timeline_native(tl), ss_timeline_device(tl),
-			    kind == SS_TL_NULL        ? SS_CHECK_NULL :
-			    kind == SS_TL_NONBLOCKING ? SS_CHECK_NONBLOCKING :
-							SS_CHECK_BLOCKING);
-}
-
-/* The key of a stream, which becomes known. */
-static const void *key_of(struct ss_timeline *tl)
-{
-	if (tl && !ss_check_stream_known(ss_check_state, tl))
-		ss_check_stream_created(tl);
-	return tl;
+	ss_check_stream_add(ss_check_state, tl);
 }
 
 void ss_check_stream_destroyed(struct ss_timeline *tl)
@@ -260,14 +236,12 @@ void ss_check_stream_destroyed(struct ss_timeline *tl)
 
 void ss_check_stream_opaque(struct ss_timeline *tl, bool hold, bool tell)
 {
-	const void *key = key_of(tl);
-
-	if (key && ss_timeline_capturing(tl))
+	if (!tl || ss_timeline_capturing(tl))
 		return;
-	if (key && tell)
-		ss_check_tell(ss_check_state, key);
-	if (key && hold)
-		ss_check_hold(ss_check_state, key);
+	if (tell)
+		ss_check_tell(ss_check_state, tl);
+	if (hold)
+		ss_check_hold(ss_check_state, tl);
 }
 
 void ss_check_recording(hipEvent_t event)
@@ -277,7 +251,7 @@ void ss_check_recording(hipEvent_t event)
 
 void ss_check_recorded(hipEvent_t event, struct ss_timeline *tl, bool ok)
 {
-	ss_check_record_end(ss_check_state, event, key_of(tl), ok);
+	ss_check_record_end(ss_check_state, event, tl, ok);
 }
 
 void ss_check_event_tainted(hipEvent_t event, bool forever)
@@ -293,7 +267,7 @@ void ss_check_event_gone(hipEvent_t event)
 void ss_check_waits(struct ss_timeline *tl, hipEvent_t event)
 {
 	if (tl && !ss_timeline_capturing(tl))
-		ss_check_wait(ss_check_state, key_of(tl), event);
+		ss_check_wait(ss_check_state, tl, event);
 }
 
 void ss_check_event_reached(hipEvent_t event)
@@ -314,7 +288,7 @@ void ss_check_reached(struct ss_timeline *tl)
 
 	look();
 	if (tl)
-		ss_check_stream_synced(ss_check_state, key_of(tl), since);
+		ss_check_stream_synced(ss_check_state, tl, since);
 	else
 		ss_check_all_synced(ss_check_state, since);
 }
@@ -368,8 +342,7 @@ void ss_check_allocated(struct ss_timeline *tl, void *ptr, size_t size, size_t r
 		filled = ss_padding_fill(tl, ptr, size, front, behind);
 	struct ss_mark mark = tl ? ss_timeline_mark(tl) : (struct ss_mark){0};
 
-	ss_check_alloc(ss_check_state, ptr, size, front, room, key_of(tl), name_of_call(),
-		       stack_of_call());
+	ss_check_alloc(ss_check_state, ptr, size, front, room, tl, name_of_call(), stack_of_call());
 	if (filled)
 		ss_check_filled(ss_check_state, ptr, behind, mark.slot, mark.n);
 }
@@ -392,18 +365,23 @@ uint64_t ss_check_left(const void *ptr, uint64_t left)
 	return !about.block ? left : at < about.size ? about.size - at : 0;
 }
 
-void ss_check_freeing(struct ss_timeline *tl, void *ptr)
+static void read_padding(struct ss_timeline *tl, void *ptr)
 {
 	struct ss_finding about;
 	uint64_t padding = ss_check_block(ss_check_state, ptr, &about);
 
+	if (!padding && !about.front)
+		return;
+	about.free = (struct ss_check_site){.what = name_of_call(), .stack = stack_of_call()};
+	ss_padding_read(tl, &about, padding);
+}
+
+void ss_check_freeing(struct ss_timeline *tl, void *ptr)
+{
 	look();
-	if (padding || about.front) {
-		about.free = (struct ss_check_site){.what = name_of_call(),
-						    .stack = stack_of_call()};
-		ss_padding_read(tl, &about, padding);
-	}
-	if (ss_check_free(ss_check_state, ptr, key_of(tl), name_of_call(), stack_of_call()))
+	if (ss_options.check & SS_CHECK_BOUNDS)
+		read_padding(tl, ptr);
+	if (ss_check_free(ss_check_state, ptr, tl, name_of_call(), stack_of_call()))
 		call_of_thread()->freed = ptr;
 }
 
@@ -414,7 +392,7 @@ void ss_check_freed(struct ss_timeline *tl, void *ptr, bool ok)
 	else if (!tl && ss_check_is_pinned(ptr)) /* hipFree, which some releases let do it */
 		ss_check_wrong_free(ss_check_state, ptr, name_of_call(), stack_of_call());
 	else if (!ok)
-		ss_check_bad_free(ss_check_state, ptr, key_of(tl), name_of_call(), stack_of_call());
+		ss_check_bad_free(ss_check_state, ptr, tl, name_of_call(), stack_of_call());
 }
 
 void ss_check_host_free(void *ptr)
@@ -440,26 +418,25 @@ bool ss_operand_use(struct ss_timeline *tl, const void *ptr, size_t size, bool i
 {
 	struct call *call = call_of_thread();
 	const char *name = name_of_call();
-	const void *key = call->stream == tl ? tl : key_of(tl); /* asked once in a call */
 
 	call->stream = tl;
 	if (is_ours)
-		return ss_check_use(ss_check_state, key, ptr, size, name,
+		return ss_check_use(ss_check_state, tl, ptr, size, name,
 				    call->has_stack ? call->stack : stack_of_call());
 	if (ss_check_is_device_memory(ptr))
 		return true;
 	/* The host may look at memory that it sees, and so learn that all before this command has
 	 * ended. A copy with memory that is not pinned may make the host wait for the copy
 	 * itself. */
-	ss_check_tell(ss_check_state, key);
+	ss_check_tell(ss_check_state, tl);
 	call->pageable |= !ss_check_is_host_memory(ptr);
 	return true;
 }
 
 static bool touch(struct ss_timeline *tl, const void *ptr, size_t size)
 {
-	bool node = begins(name_of_call(), "hipGraph") || begins(name_of_call(), "hipDrvGraph");
 	struct call *call = call_of_thread();
+	bool node = call->kind & SS_CALL_NODES;
 
 	if (!tl || !ptr)
 		return true;

@@ -17,9 +17,45 @@
 
 extern bool ss_checking SS_HIDDEN; /* set before the first call is served, never cleared */
 
+/* What a call is, by its name. */
+enum ss_call_kind {
+	SS_CALL_NODES = 1, /* it makes or changes nodes of graphs */
+	/* It tells, gives back or ends what pools have with all that was freed */
+	SS_CALL_POOLS = 2,
+	SS_CALL_COPIES = 4, /* a copy or a memset for which the host may wait */
+	/* Others for which the host may wait, as they take or give memory that no pool of ours
+	 * has */
+	SS_CALL_WAITS = 8,
+};
+
+/* Of a literal the compiler works it out. */
+static inline __attribute__((always_inline)) unsigned ss_call_kind(const char *name)
+{
+#define BEGINS(with) (!__builtin_strncmp(name, with, sizeof(with) - 1))
+#define IS(other) (!__builtin_strcmp(name, other))
+	bool waits = IS("hipHostFree") || IS("hipFreeHost") || IS("hipHostUnregister") ||
+		     IS("hipFreeArray") || IS("hipArrayDestroy") || IS("hipFreeMipmappedArray") ||
+		     IS("hipMipmappedArrayDestroy") || IS("hipDeviceReset") ||
+		     IS("hipMemRelease") || IS("hipMemUnmap") || IS("hipExecutionCtxSynchronize");
+	bool copies = BEGINS("hipMemcpy") || BEGINS("hipMemset") || BEGINS("hipDrvMemcpy");
+	bool nodes = BEGINS("hipGraph") || BEGINS("hipDrvGraph");
+	bool pools = BEGINS("hipMemPool") || IS("hipDeviceReset");
+	bool async = __builtin_strstr(name, "Async");
+
+	return (nodes ? SS_CALL_NODES : 0) | (pools ? SS_CALL_POOLS : 0) |
+	       (copies && !async ? SS_CALL_COPIES : 0) | (waits ? SS_CALL_WAITS : 0);
+#undef BEGINS
+#undef IS
+}
+
 /* A call of the application begins, or ends with this result. `name` is static. */
-void ss_check_call(const char *name);
+void ss_check_call_begins(const char *name, unsigned kind);
 void ss_check_called(hipError_t err);
+
+static inline __attribute__((always_inline)) void ss_check_call(const char *name)
+{
+	ss_check_call_begins(name, ss_call_kind(name));
+}
 
 /* ---- streams and events ----------------------------------------------------- */
 

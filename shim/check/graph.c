@@ -14,8 +14,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
+#include "core/base/hash.h"
 #include "shim/check/inside.h"
 #include "shim/check/kernel_args.h"
 #include "shim/check/operand.h"
@@ -85,7 +85,10 @@ static struct graph *graph_new(struct graph **list, const void *key)
 		return NULL;
 	g->key = key;
 	HASH_ADD_PTR(*list, key, g);
-	return g;
+	if (SS_HASH_HAS(g))
+		return g;
+	free(g);
+	return NULL;
 }
 
 static struct node *node_find(const struct graph *g, hipGraphNode_t key)
@@ -108,6 +111,10 @@ static struct node *node_put(struct graph *g, hipGraphNode_t key, const struct s
 			return NULL;
 		n->key = key;
 		HASH_ADD_PTR(g->nodes, key, n);
+		if (!SS_HASH_HAS(n)) {
+			free(n);
+			return NULL;
+		}
 	}
 	ss_operands_copy(&n->uses, uses);
 	return n;

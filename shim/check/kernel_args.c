@@ -15,8 +15,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <uthash.h>
 
+#include "core/base/hash.h"
 #include "core/check/code_object.h"
 #include "shim/check/checker.h"
 #include "shim/check/kernel_args.h"
@@ -61,6 +61,10 @@ static void kernel_add(const struct ss_kernel_layout *l, void *unused)
 	memcpy(k->arg, l->arg, bytes);
 	k->count = l->count;
 	HASH_ADD_KEYPTR(hh, kernels, k->name, l->name_size, k);
+	if (!SS_HASH_HAS(k)) {
+		free(k->arg);
+		free(k);
+	}
 }
 
 void ss_check_code(const void *image)

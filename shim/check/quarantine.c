@@ -11,8 +11,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include <uthash.h>
 
+#include "core/base/hash.h"
 #include "shim/check/checker.h"
 #include "shim/check/inside.h"
 #include "shim/check/quarantine.h"
@@ -45,16 +45,20 @@ static struct held *leaving; /* they have left their queue and are still being r
 
 /* ---- queues; the lock is held ----------------------------------------------------- */
 
-static void push(struct held *h)
+/* False: host memory is out. */
+static bool push(struct held *h)
 {
 	struct queue *q = &queues[!h->tl];
 
+	HASH_ADD(hh, by_start, found.start, sizeof(h->found.start), h);
+	if (!SS_HASH_HAS(h))
+		return false;
 	h->next = NULL;
 	*q->end = h;
 	q->end = &h->next;
 	q->bytes += h->about.size;
 	q->count++;
-	HASH_ADD(hh, by_start, found.start, sizeof(h->found.start), h);
+	return true;
 }
 
 static struct held *take(struct queue *q, struct held **at)
@@ -169,6 +173,7 @@ static void shrink(struct queue *q, bool may_wait)
 bool ss_check_keep(struct ss_timeline *tl, void *ptr, const struct ss_found *found)
 {
 	struct held *h;
+	bool kept;
 
 	if (!may_hold(tl, ptr, found))
 		return false;
@@ -185,8 +190,13 @@ bool ss_check_keep(struct ss_timeline *tl, void *ptr, const struct ss_found *fou
 		return false;
 	}
 	pthread_mutex_lock(&lock);
-	push(h);
+	kept = push(h);
 	pthread_mutex_unlock(&lock);
+	if (!kept) {
+		ss_check_skip_bytes();
+		free(h);
+		return false;
+	}
 	/* hipFree may wait, other calls may not. */
 	shrink(&queues[!tl], !tl);
 	return true;

@@ -9,8 +9,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
+#include "core/base/hash.h"
 #include "shim/check/inside.h"
 
 #define FRAMES_MAX 24u
@@ -73,8 +73,12 @@ static struct stack *stack_add(const struct walk *w)
 	s->id = stacks + 1;
 	s->count = w->count;
 	memcpy(s->ip, w->ip, w->count * sizeof(w->ip[0]));
-	by_id[stacks++] = s;
 	HASH_ADD_KEYPTR(hh, by_content, s->ip, s->count * sizeof(s->ip[0]), s);
+	if (!SS_HASH_HAS(s)) {
+		free(s);
+		return NULL;
+	}
+	by_id[stacks++] = s;
 	return s;
 }
 

@@ -16,7 +16,7 @@
 #include "shim/alloc/last_error.h"
 #include "shim/alloc/observers.h"
 #include "shim/handlers.h"
-#include "shim/hash.h"
+#include "core/base/hash.h"
 #include "shim/process/current_device.h"
 #include "shim/process/real.h"
 #include "shim/share/export.h"

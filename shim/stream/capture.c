@@ -14,7 +14,7 @@
 #include "shim/alloc/last_error.h"
 #include "shim/alloc/pools.h"
 #include "shim/handlers.h"
-#include "shim/hash.h"
+#include "core/base/hash.h"
 #include "shim/process/real.h"
 #include "shim/process/service.h"
 #include "shim/stream/capture.h"

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "shim/hash.h"
+#include "core/base/hash.h"
 #include "shim/stream/context_streams.h"
 
 #define DETACHED ((hipError_t)916) /* hipErrorStreamDetached */

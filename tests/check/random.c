@@ -308,10 +308,20 @@ static enum ss_fault error(bool *good)
 	return SS_FAULT_FREE_USE_RACE;
 }
 
+static void describe(const void *key, struct ss_check_stream *out, void *unused)
+{
+	(void)unused;
+	out->handle = (void *)(uintptr_t)key;
+	out->kind = p.kind[(const char *)key - streams];
+}
+
 static void begin(uint64_t seed)
 {
-	const struct ss_check_options options = {
-		.use_before_alloc = true, .use_after_free = true, .frees = true, .report = report};
+	const struct ss_check_options options = {.use_before_alloc = true,
+						 .use_after_free = true,
+						 .frees = true,
+						 .describe = describe,
+						 .report = report};
 
 	memset(&p, 0, sizeof(p));
 	p.random = seed;
@@ -320,7 +330,7 @@ static void begin(uint64_t seed)
 		p.kind[s] = s == 0 ? SS_CHECK_NULL :
 			    s < 3  ? SS_CHECK_NONBLOCKING :
 				     SS_CHECK_BLOCKING;
-		ss_check_stream_add(p.check, &streams[s], &streams[s], 0, p.kind[s]);
+		ss_check_stream_add(p.check, &streams[s]);
 	}
 }
 
