@@ -160,14 +160,11 @@ static struct ss_segment *find_over(struct ss_pool *pool, bool kept)
 static void put_back(struct ss_pool *pool, void *native, uint64_t size, uint64_t serial,
 		     void *chunk, uint64_t *when)
 {
-	struct ss_segment *seg = ss_segment_attach(&pool->mem, native, size, when);
+	struct ss_segment *seg = ss_segment_attach(&pool->mem, native, size, chunk, when);
 
 	if (!seg)
 		return;
 	seg->serial = serial;
-	seg->chunk = chunk;
-	if (chunk)
-		seg->backing = SS_BACKING_VMM;
 	ss_segment_first(ss_core_of(pool), seg)->exported = true;
 	atomic_fetch_add(&pool->kept, seg->size);
 }

@@ -75,36 +75,9 @@ enum ss_status ss_guard_give(struct ss_memory *m, void *va, uint64_t size, void 
 	return SS_OK;
 }
 
-static struct ss_segment *attach(struct ss_memory *m, void *va, uint64_t size, void *chunk)
-{
-	uint64_t peers = 0, when = 0;
-	struct ss_segment *seg = NULL;
-	enum ss_status s = SS_OK;
-
-	pthread_mutex_lock(&m->lock);
-	/* As in ss_segment_add(). */
-	while (s == SS_OK && atomic_load(&m->peers) & ~peers) {
-		peers = atomic_load(&m->peers);
-		pthread_mutex_unlock(&m->lock);
-		s = ss_guard_open(m, va, size);
-		pthread_mutex_lock(&m->lock);
-	}
-	if (s == SS_OK)
-		seg = ss_segment_attach(m, va, size, &when);
-	if (seg) {
-		seg->backing = SS_BACKING_VMM;
-		seg->chunk = chunk;
-		m->grown++;
-	}
-	pthread_mutex_unlock(&m->lock);
-	if (seg)
-		ss_memory_record(m, when, SS_TRACE_SEGMENT_ALLOC, (uintptr_t)va, size, 0);
-	return seg;
-}
-
 enum ss_status ss_guard_add(struct ss_memory *m, uint64_t bytes, struct ss_segment **out)
 {
-	uint64_t size = ss_round(bytes, unit_of(m));
+	uint64_t size = ss_round(bytes, unit_of(m)), peers = atomic_load(&m->peers);
 	void *va = NULL, *chunk = NULL;
 	enum ss_status s;
 
@@ -115,11 +88,8 @@ enum ss_status ss_guard_add(struct ss_memory *m, uint64_t bytes, struct ss_segme
 		s = (uintptr_t)va % SS_FRAME ? SS_ERR_FAILED : fill(m, va, size, &chunk);
 	if (s == SS_OK) {
 		atomic_fetch_add(&m->guarded, 1);
-		*out = attach(m, va, size, chunk);
-		if (*out)
-			return SS_OK;
-		s = SS_ERR_FAILED;
-		if (ss_guard_give(m, va, size, chunk) == SS_OK)
+		s = ss_segment_enter(m, va, size, chunk, peers, out);
+		if (s != SS_OK && ss_guard_give(m, va, size, chunk) == SS_OK)
 			ss_cap_give(m, size);
 		return s;
 	}

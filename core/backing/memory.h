@@ -179,9 +179,9 @@ uint64_t ss_segment_detach(struct ss_memory *m, struct ss_segment *seg);
 /* Gives the memory of a segment, which was detached, to the driver; `chunk` is seg->chunk. No lock
  * held. */
 enum ss_status ss_segment_give(struct ss_memory *m, void *native, uint64_t size, void *chunk);
-/* Memory of the driver becomes a segment, and counts as reserved; it is one block in state GAP.
- * *when: for ss_memory_record(). NULL: host memory is out. */
-struct ss_segment *ss_segment_attach(struct ss_memory *m, void *native, uint64_t size,
+/* Memory of the driver becomes a segment, guarded if `chunk` is set, and counts as reserved; it is
+ * one block in state GAP. *when: for ss_memory_record(). NULL: host memory is out. */
+struct ss_segment *ss_segment_attach(struct ss_memory *m, void *native, uint64_t size, void *chunk,
 				     uint64_t *when);
 /* What became of memory at `base`, for a recording; `flags` are SS_TRACE_S_*. No lock held. */
 static inline void ss_memory_record(struct ss_memory *m, uint64_t when, enum ss_trace_kind kind,

@@ -37,7 +37,7 @@ uint64_t ss_segment_detach(struct ss_memory *m, struct ss_segment *seg)
 	return ss_reserved_add(m, -size);
 }
 
-struct ss_segment *ss_segment_attach(struct ss_memory *m, void *native, uint64_t size,
+struct ss_segment *ss_segment_attach(struct ss_memory *m, void *native, uint64_t size, void *chunk,
 				     uint64_t *when)
 {
 	uint64_t base = ss_round((uintptr_t)native, SS_FRAME);
@@ -47,7 +47,8 @@ struct ss_segment *ss_segment_attach(struct ss_memory *m, void *native, uint64_t
 	seg = end > base ? ss_segment_new(m->core, m->pool, base, end - base) : NULL;
 	if (!seg)
 		return NULL;
-	seg->backing = m->backing;
+	seg->backing = chunk ? SS_BACKING_VMM : m->backing;
+	seg->chunk = chunk;
 	seg->native = native;
 	seg->native_size = size;
 	ss_segment_link(m, seg);
@@ -71,9 +72,11 @@ static bool is_idle(const struct ss_memory *m, const struct ss_segment *seg)
 
 /* ---- growing ---------------------------------------------------------------- */
 
-static enum ss_status open_segment(struct ss_memory *m, void *native, uint64_t size, uint64_t peers)
+static enum ss_status open_segment(struct ss_memory *m, void *native, uint64_t size, bool guarded)
 {
-	return SS_DRIVE_MAP(m, segment_access, m->backing, native, size, peers);
+	return guarded ? ss_guard_open(m, native, size) :
+			 SS_DRIVE_MAP(m, segment_access, m->backing, native, size,
+				      atomic_load(&m->peers));
 }
 
 /* Memory for a segment, opened to the peers. *ptr is what must go back, by means of *spare, if this
@@ -86,7 +89,7 @@ static enum ss_status take(struct ss_memory *m, uint64_t size, uint64_t peers, v
 
 	*ptr = ss_unreturned_take(m, size, spare);
 	if (*ptr)
-		return open_segment(m, *ptr, size, peers);
+		return open_segment(m, *ptr, size, false);
 	if (!ss_cap_take(m, size))
 		return SS_ERR_NOMEM;
 	*spare = ss_host_alloc(core, sizeof(**spare));
@@ -98,40 +101,48 @@ static enum ss_status take(struct ss_memory *m, uint64_t size, uint64_t peers, v
 	return s;
 }
 
-enum ss_status ss_segment_add(struct ss_memory *m, uint64_t size)
+enum ss_status ss_segment_enter(struct ss_memory *m, void *native, uint64_t size, void *chunk,
+				uint64_t peers, struct ss_segment **out)
 {
-	uint64_t peers = atomic_load(&m->peers);
-	struct ss_segment *seg = NULL;
-	struct ss_unreturned *spare;
-	uint64_t when = 0;
-	enum ss_status s;
-	void *ptr;
+	enum ss_status s = SS_OK;
+	uint64_t when;
 
-	s = take(m, size, peers, &ptr, &spare);
+	*out = NULL;
 	pthread_mutex_lock(&m->lock);
 	/* Devices that got access meanwhile have it to the segments in the list, where this one
 	 * is not yet. */
 	while (s == SS_OK && atomic_load(&m->peers) & ~peers) {
 		peers = atomic_load(&m->peers);
 		pthread_mutex_unlock(&m->lock);
-		s = open_segment(m, ptr, size, peers);
+		s = open_segment(m, native, size, chunk);
 		pthread_mutex_lock(&m->lock);
 	}
-	if (s == SS_OK) {
-		seg = ss_segment_attach(m, ptr, size, &when);
-		s = seg ? SS_OK : SS_ERR_FAILED;
-	}
-	if (seg) {
-		m->grown++;
-		ss_completed_insert(m, ss_segment_first(m->core, seg));
-	}
+	if (s == SS_OK && !(*out = ss_segment_attach(m, native, size, chunk, &when)))
+		s = SS_ERR_FAILED;
+	m->grown += s == SS_OK;
+	if (s == SS_OK && !chunk)
+		ss_completed_insert(m, ss_segment_first(m->core, *out));
 	pthread_mutex_unlock(&m->lock);
-	if (seg) {
-		ss_memory_record(m, when, SS_TRACE_SEGMENT_ALLOC, (uintptr_t)ptr, size, 0);
+	if (s == SS_OK)
+		ss_memory_record(m, when, SS_TRACE_SEGMENT_ALLOC, (uintptr_t)native, size, 0);
+	return s;
+}
+
+enum ss_status ss_segment_add(struct ss_memory *m, uint64_t size)
+{
+	uint64_t peers = atomic_load(&m->peers);
+	struct ss_unreturned *spare;
+	struct ss_segment *seg;
+	enum ss_status s;
+	void *ptr;
+
+	s = take(m, size, peers, &ptr, &spare);
+	if (s == SS_OK)
+		s = ss_segment_enter(m, ptr, size, NULL, peers, &seg);
+	if (s == SS_OK)
 		ss_host_free(m->core, spare, sizeof(*spare));
-	} else if (ptr) {
+	else if (ptr)
 		ss_unreturned_give(m, spare, ptr, size);
-	}
 	return s;
 }
 
@@ -226,7 +237,7 @@ uint64_t ss_segments_release(struct ss_memory *m, uint64_t target, uint64_t floo
 			continue;
 		}
 		/* The device keeps it, so the pool does, too. */
-		seg = ss_segment_attach(m, native, size, &when);
+		seg = ss_segment_attach(m, native, size, NULL, &when);
 		if (seg)
 			ss_completed_insert(m, ss_segment_first(core, seg));
 		pthread_mutex_unlock(&m->lock);
@@ -279,9 +290,7 @@ enum ss_status ss_segments_open(struct ss_memory *m)
 			continue;
 		seg->opening = true; /* it stays in the list, and so do those behind it */
 		pthread_mutex_unlock(&m->lock);
-		s = seg->chunk ?
-			    ss_guard_open(m, seg->native, seg->native_size) :
-			    open_segment(m, seg->native, seg->native_size, atomic_load(&m->peers));
+		s = open_segment(m, seg->native, seg->native_size, seg->chunk);
 		pthread_mutex_lock(&m->lock);
 		seg->opening = false;
 	}

@@ -21,6 +21,10 @@ void ss_segments_drop(struct ss_memory *m, enum ss_drop how);
 uint64_t ss_segments_idle_since(const struct ss_memory *m);
 /* A new segment of `size` bytes, which is a completed range. No lock held. */
 enum ss_status ss_segment_add(struct ss_memory *m, uint64_t size);
+/* Memory of the driver that was opened to `peers` becomes a segment: a completed range, or, with a
+ * `chunk`, a guarded one in state GAP. The caller gives it back on failure. No lock held. */
+enum ss_status ss_segment_enter(struct ss_memory *m, void *native, uint64_t size, void *chunk,
+				uint64_t peers, struct ss_segment **out);
 /* Idle segments go back where `want` more bytes would raise the peak: as many as it takes, or all.
  * No lock held. */
 void ss_segments_make_room(struct ss_memory *m, uint64_t want, bool all);
