@@ -129,7 +129,7 @@ struct ss_driver {
 				     const struct ss_fence *fence);
 	void (*fence_release)(void *ctx, struct ss_fence *fence);
 	/* SS_OK: the stream has nothing left to do. An error does not mean that it has. Never
-	 * blocks. May be NULL. */
+	 * blocks. */
 	enum ss_status (*stream_idle)(void *ctx, int dev, void *native);
 
 	/* A monotonic clock in milliseconds, and a sleep. Tests make both virtual. */

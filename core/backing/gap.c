@@ -13,11 +13,6 @@
 #include "core/backing/vmm.h"
 #include "core/range/divide.h"
 
-struct search {
-	struct ss_memory *m;
-	struct ss_run *run;
-};
-
 static bool is_gap(const struct ss_block *b)
 {
 	return ss_is_state(b, SS_BLOCK_GAP) && !b->exported;
@@ -76,8 +71,7 @@ static uint64_t missing(const struct ss_block *gap, uint64_t end, uint64_t step)
 
 static void consider(struct ss_block *gap, void *arg)
 {
-	struct search *s = arg;
-	struct ss_run *run = s->run;
+	struct ss_run *run = arg;
 	uint64_t from = run_start(gap, run), end = ss_round(from, run->align) + run->size;
 	uint64_t bytes = missing(gap, end, run->step), to = gap->addr + gap->size;
 
@@ -97,8 +91,7 @@ static void consider(struct ss_block *gap, void *arg)
 /* Where access is given from the start of the reservation only, the lowest gap goes first. */
 static void consider_lowest(struct ss_block *gap, void *arg)
 {
-	struct search *s = arg;
-	struct ss_run *run = s->run;
+	struct ss_run *run = arg;
 	uint64_t end;
 
 	if (run->gap && gap->addr > run->gap->addr)
@@ -113,28 +106,24 @@ static void consider_lowest(struct ss_block *gap, void *arg)
 
 void ss_gap_find(struct ss_memory *m, struct ss_run *run, bool lowest)
 {
-	struct search s = {.m = m, .run = run};
-
 	run->gap = NULL;
-	ss_index_each(&m->vmm->gaps, lowest ? consider_lowest : consider, &s);
+	ss_index_each(&m->vmm->gaps, lowest ? consider_lowest : consider, run);
 }
 
 static void consider_below(struct ss_block *gap, void *arg)
 {
-	struct search *s = arg;
-	struct ss_run *run = s->run;
+	struct ss_block **lowest = arg;
 
-	if (ss_block_next(gap) && !(run->gap && gap->addr > run->gap->addr))
-		run->gap = gap;
+	if (ss_block_next(gap) && !(*lowest && gap->addr > (*lowest)->addr))
+		*lowest = gap;
 }
 
 struct ss_block *ss_gap_below(struct ss_memory *m)
 {
-	struct ss_run run = {0};
-	struct search s = {.m = m, .run = &run};
+	struct ss_block *lowest = NULL;
 
-	ss_index_each(&m->vmm->gaps, consider_below, &s);
-	return run.gap;
+	ss_index_each(&m->vmm->gaps, consider_below, &lowest);
+	return lowest;
 }
 
 void ss_gap_insert(struct ss_memory *m, struct ss_block *b)

@@ -30,8 +30,7 @@ static void wake_null(struct ss_memory *m, uint64_t used)
 	struct ss_core *core = m->core;
 	struct ss_device_memory *d = ss_device_memory(core, m->dev);
 
-	if (used < core->info[m->dev].total_bytes / WAKE_PART || atomic_load(&d->woken) ||
-	    !core->drv.stream_idle)
+	if (used < core->info[m->dev].total_bytes / WAKE_PART || atomic_load(&d->woken))
 		return;
 	if (core->drv.stream_idle(core->drv.ctx, m->dev, NULL) != SS_ERR_CAPTURE)
 		atomic_store(&d->woken, true);

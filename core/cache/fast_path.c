@@ -220,12 +220,6 @@ bool ss_cache_looks(struct ss_stream_cache *q)
 	return yes;
 }
 
-/* Blocks of other arenas. */
-static SS_NOINLINE void put_foreign(struct ss_stream_cache *q, struct ss_block *b)
-{
-	ss_arena_put(q, b);
-}
-
 /* b, which lies at addr, goes into the arena. Lock held; it is released. False: b is not a live
  * block of the cache, or the free is to go the long way. */
 SS_INLINE bool take_back(const struct ss_recent *r, struct ss_block *b, uint64_t addr, bool owner,
@@ -245,7 +239,7 @@ SS_INLINE bool take_back(const struct ss_recent *r, struct ss_block *b, uint64_t
 	if (likely(b->own))
 		ss_arena_put_own(q, b, ss_merges_from(q, tl));
 	else
-		put_foreign(q, b);
+		ss_arena_put(q, b); /* of another arena */
 	leave(q, owner, t);
 	return true;
 }

@@ -46,7 +46,7 @@ bool ss_stream_record_and_ask(struct ss_core *core, struct ss_timeline *tl)
 	struct ss_token t;
 
 	/* After a bypass a query proves nothing. */
-	if (!core->drv.stream_idle || ss_distrusted(core))
+	if (ss_distrusted(core))
 		return false;
 	t = ss_stream_query_begin(core, tl);
 	return ask(core, tl, kind, t.a != NULL, t.n, t.gen) == SS_OK;
@@ -67,10 +67,10 @@ enum ss_status ss_stream_ask(struct ss_core *core, struct ss_timeline *tl)
 	return ask(core, tl, kind, true, pos, ss_version(tl));
 }
 
-bool ss_stream_can_ask(const struct ss_core *core, struct ss_timeline *tl)
+bool ss_stream_can_ask(const struct ss_timeline *tl)
 {
 	/* The slot may become another stream's just now. ask() looks at it again. */
-	return core->drv.stream_idle && ss_timeline_kind(tl) == SS_TL_NONBLOCKING;
+	return ss_timeline_kind(tl) == SS_TL_NONBLOCKING;
 }
 
 /* ---- a device --------------------------------------------------------------------- */
@@ -175,7 +175,7 @@ bool ss_device_ask(struct ss_core *core, int dev, struct ss_timeline **busy)
 	bool listed;
 
 	*busy = NULL;
-	if (!core->drv.stream_idle || !ss_timeline_null(core, dev) || ss_distrusted(core))
+	if (!ss_timeline_null(core, dev) || ss_distrusted(core))
 		return false;
 	s = ss_positions_take(core, dev, SS_WHO_ALL);
 	listed = s && !unlisted(core, dev);
@@ -193,7 +193,7 @@ bool ss_device_ask_busy(struct ss_core *core, int dev)
 	bool others = false, busy = false;
 	struct ss_positions *s;
 
-	if (!core->drv.stream_idle || !ss_timeline_null(core, dev) || ss_distrusted(core))
+	if (!ss_timeline_null(core, dev) || ss_distrusted(core))
 		return false;
 	s = ss_positions_take(core, dev, SS_WHO_ALL);
 	/* The null stream is not asked if others are busy, which it may have joined. */

@@ -211,7 +211,7 @@ uint64_t ss_position_alone(struct ss_timeline *tl);
 
 bool ss_stream_record_and_ask(struct ss_core *core, struct ss_timeline *tl);
 /* May tl be asked at no cost to the device, and does the answer prove all of it? */
-bool ss_stream_can_ask(const struct ss_core *core, struct ss_timeline *tl);
+bool ss_stream_can_ask(const struct ss_timeline *tl);
 /* *busy: on entry one to ask first, on return one that is not at its end; NULL: none. */
 bool ss_device_ask(struct ss_core *core, int dev, struct ss_timeline **busy);
 /* *busy: they are not at their end, but a fence is on its way. */

@@ -10,7 +10,7 @@
 bool ss_stream_ask_last(struct ss_core *core, struct ss_timeline *tl, enum ss_status *asked)
 {
 	*asked = SS_ERR_NOT_READY;
-	if (core->drv.stream_idle && !ss_distrusted(core) && !ss_needs_cover(tl))
+	if (!ss_distrusted(core) && !ss_needs_cover(tl))
 		*asked = ss_stream_ask(core, tl);
 	return *asked == SS_OK;
 }

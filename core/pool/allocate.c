@@ -237,9 +237,9 @@ static enum ss_status alloc_guarded(struct ss_pool *pool, struct ss_timeline *tl
 	if (tl && !(q = ss_cache_get(&pool->caches, tl)))
 		return SS_ERR_NOMEM;
 	r.size = ss_round(r.size - r.front, r.align);
-	r.block = ss_guarded_block(&r);
-	if (!r.block)
-		return r.status;
+	s = ss_guarded_block(&r);
+	if (s != SS_OK)
+		return s;
 	/* What goes then goes as soon as it can. */
 	ss_decay_each_sync(core, pool->mem.dev);
 	if (tl)

@@ -36,27 +36,27 @@ struct ss_block *ss_front_join(struct ss_pool *pool, struct ss_block *b)
 	return front;
 }
 
-struct ss_block *ss_guarded_block(struct ss_request *r)
+enum ss_status ss_guarded_block(struct ss_request *r)
 {
 	struct ss_pool *pool = r->pool;
 	struct ss_segment *seg;
 	struct ss_block *b;
+	enum ss_status s;
 
-	r->status = ss_memory_add_guarded(&pool->mem, r->size, &seg);
-	if (r->status != SS_OK)
-		return NULL;
+	s = ss_memory_add_guarded(&pool->mem, r->size, &seg);
+	if (s != SS_OK)
+		return s;
 	ss_pool_lock(pool);
 	b = ss_segment_first(ss_core_of(pool), seg);
 	if (!b)
 		__builtin_unreachable(); /* the compiler cannot know */
 	ss_set_state(b, SS_BLOCK_QUEUED);
 	r->front = b->size - r->size;
-	r->id = pool->id_base | ++pool->ids;
 	r->missed = true;
 	r->grown++;
-	pool->st.misses++;
+	ss_request_serve(r, b, NULL);
 	/* It goes back when nothing is in it any more, as if it had been exported (ipc.c). */
 	seg->serial = ss_serial_new(ss_core_of(pool));
 	ss_pool_unlock(pool);
-	return b;
+	return SS_OK;
 }

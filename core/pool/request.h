@@ -68,15 +68,16 @@ void ss_view(struct ss_request *r, struct ss_view *v);
 /* Best fit among the stream's own and the completed ranges. Pool lock held. True: r->block; *rule
  * (NULL: by where it came from) is counted. */
 bool ss_look(struct ss_request *r, uint64_t *rule);
+/* r gets b, QUEUED (NULL: nothing), and *rule (NULL: none) is counted. Pool lock held. True: b. */
+bool ss_request_serve(struct ss_request *r, struct ss_block *b, uint64_t *rule);
 /* Polls the fences of a few streams; of more, by turns. True: one was reached. No lock held. */
 bool ss_poll_some(struct ss_pool *pool);
 
 /* A block that is a segment of its own, QUEUED (whole_block.c); NULL: not to be had. No lock
  * held. */
 struct ss_block *ss_whole_block_alloc(struct ss_request *r, uint64_t size);
-/* A block at the end of a guarded segment, QUEUED (front.c); sets r->front. NULL: r->status. No
- * lock held. */
-struct ss_block *ss_guarded_block(struct ss_request *r);
+/* r->block at the end of a guarded segment, QUEUED (front.c); sets r->front. No lock held. */
+enum ss_status ss_guarded_block(struct ss_request *r);
 /* What follows r->front of r->block, which is about to be handed out; r->block itself if host
  * memory is out. No lock held. */
 struct ss_block *ss_front_split(struct ss_request *r);

@@ -96,7 +96,7 @@ static void adopt_completed(struct ss_pool *pool, struct ss_stream_cache *q)
 	}
 }
 
-static bool found(struct ss_request *r, struct ss_block *b, uint64_t *rule)
+bool ss_request_serve(struct ss_request *r, struct ss_block *b, uint64_t *rule)
 {
 	struct ss_pool *pool = r->pool;
 
@@ -182,10 +182,10 @@ bool ss_look(struct ss_request *r, uint64_t *rule)
 	r->left_uncut = 0;
 	if (r->cache)
 		b = from_arena(r);
-	if (found(r, b, rule ? rule : &st->reuse_same_stream))
+	if (ss_request_serve(r, b, rule ? rule : &st->reuse_same_stream))
 		return true;
 	b = from_completed(r, &before);
-	return found(r, b, rule ? rule : before ? &st->reuse_completed : NULL);
+	return ss_request_serve(r, b, rule ? rule : before ? &st->reuse_completed : NULL);
 }
 
 enum ss_next ss_step_own(struct ss_request *r)
@@ -292,7 +292,7 @@ static bool much_elsewhere(const struct ss_request *r)
 	uint64_t share = good_share(pool), bytes = 0;
 
 	SS_CACHES_EACH(q, &pool->caches) {
-		if (q != r->cache && ss_stream_can_ask(ss_core_of(pool), q->tl))
+		if (q != r->cache && ss_stream_can_ask(q->tl))
 			bytes += ss_cache_free_hint(q);
 		if (bytes >= share)
 			return true;
@@ -302,7 +302,7 @@ static bool much_elsewhere(const struct ss_request *r)
 
 static unsigned how_to_ask(struct ss_pool *pool, struct ss_stream_cache *q, bool much)
 {
-	bool can = ss_stream_can_ask(ss_core_of(pool), q->tl);
+	bool can = ss_stream_can_ask(q->tl);
 	unsigned how = 0;
 	uint64_t frees;
 
@@ -333,7 +333,7 @@ static struct asked ask_for_epoch(const struct ss_pool *pool, const struct ss_ma
 	struct ss_timeline *tl = ss_slot(core, m->slot);
 	unsigned how = ASK_FENCE;
 
-	if (!ss_fence_pending(tl) && ss_stream_can_ask(core, tl))
+	if (!ss_fence_pending(tl) && ss_stream_can_ask(tl))
 		how |= ASK_IDLE;
 	return (struct asked){tl, NULL, m->n, how};
 }

@@ -26,10 +26,8 @@ static struct ss_block *take(struct ss_request *r, uint64_t size)
 	if (b) {
 		ss_completed_remove(&pool->mem, b);
 		ss_set_state(b, SS_BLOCK_QUEUED);
-		r->id = pool->id_base | ++pool->ids;
 		r->missed = true;
-		pool->st.misses += r->grown != 0;
-		pool->st.reuse_completed += !r->grown;
+		ss_request_serve(r, b, r->grown ? NULL : &pool->st.reuse_completed);
 	}
 	ss_pool_unlock(pool);
 	return b;

@@ -185,8 +185,8 @@ static void test_at_end(void **state)
 	uint64_t n = ss_timeline_now(a);
 	bool null_busy;
 
-	assert_true(ss_stream_can_ask(&core, a));
-	assert_false(ss_stream_can_ask(&core, s));
+	assert_true(ss_stream_can_ask(a));
+	assert_false(ss_stream_can_ask(s));
 	ss_fake_enqueue(fake, 0, A);
 	assert_false(ss_stream_record_and_ask(&core, a));
 	assert_true(ss_device_ask_busy(&core, 0));
