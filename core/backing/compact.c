@@ -64,9 +64,8 @@ static bool is_shorter(const struct ss_block *a, const struct ss_block *b)
 	return a->size != b->size ? a->size < b->size : a->addr < b->addr;
 }
 
-static void pick_to_move(struct ss_block *b, void *arg)
+static void pick_to_move(struct ss_block *b, struct search *s)
 {
-	struct search *s = arg;
 	struct ss_chunk *best = NULL, *c;
 
 	/* What is free in the run is part of it. */
@@ -94,7 +93,8 @@ struct ss_chunk *ss_chunks_gather(struct ss_memory *m, const struct ss_block *ta
 		struct ss_block *b;
 
 		pthread_mutex_lock(&m->lock);
-		ss_index_each(&m->completed, pick_to_move, &s);
+		SS_INDEX_EACH(range, &m->completed)
+		pick_to_move(range, &s);
 		b = detach(m, &s);
 		m->moved += b != NULL;
 		pthread_mutex_unlock(&m->lock);
@@ -120,35 +120,24 @@ uint64_t ss_memory_movable(const struct ss_memory *m, const struct ss_block *b)
 	return bytes;
 }
 
-struct movable {
-	const struct ss_memory *m;
-	const struct ss_run *run;
-	uint64_t bytes;
-};
-
-static void add_movable(struct ss_block *b, void *arg)
-{
-	struct movable *s = arg;
-
-	if (b->addr >= s->run->to || b->addr + b->size <= s->run->from)
-		s->bytes += ss_memory_movable(s->m, b);
-}
-
 uint64_t ss_chunks_movable(struct ss_memory *m, const struct ss_run *run)
 {
-	struct movable s = {.m = m, .run = run};
+	uint64_t bytes = 0;
 
-	ss_index_each(&m->completed, add_movable, &s);
-	return s.bytes;
+	SS_INDEX_EACH(b, &m->completed)
+	if (b->addr >= run->to || b->addr + b->size <= run->from)
+		bytes += ss_memory_movable(m, b);
+	return bytes;
 }
 
 /* ---- giving back --------------------------------------------------------------------- */
 
-static void pick_old(struct ss_block *b, void *arg)
+/* Looks at all idle chunks. */
+static void find_old(struct ss_memory *m, struct search *s)
 {
-	struct search *s = arg;
 	struct ss_chunk *c;
 
+	SS_INDEX_EACH(b, &m->completed)
 	for (uint64_t at = 0; (c = next_whole(s->v, b, &at));) {
 		if (!c->idle_since)
 			c->idle_since = b->n ? b->n : s->now ? s->now : 1;
@@ -175,7 +164,7 @@ uint64_t ss_chunks_give(struct ss_memory *m, uint64_t target, uint64_t older_tha
 		struct ss_block *b;
 
 		pthread_mutex_lock(&m->lock);
-		ss_index_each(&m->completed, pick_old, &s);
+		find_old(m, &s);
 		b = detach(m, &s);
 		pthread_mutex_unlock(&m->lock);
 		if (!b || ss_chunk_unmap(m, b, s.chunk) != SS_OK)
@@ -194,7 +183,7 @@ bool ss_chunks_all_idle(struct ss_memory *m, uint64_t older_than)
 	bool idle;
 
 	pthread_mutex_lock(&m->lock);
-	ss_index_each(&m->completed, pick_old, &s);
+	find_old(m, &s);
 	idle = m->completed.bytes == atomic_load(&m->reserved) && s.newest <= older_than;
 	pthread_mutex_unlock(&m->lock);
 	return idle;
@@ -204,6 +193,6 @@ uint64_t ss_chunks_idle_since(struct ss_memory *m)
 {
 	struct search s = {.v = m->vmm, .now = ss_now_ms(m->core)};
 
-	ss_index_each(&m->completed, pick_old, &s);
+	find_old(m, &s);
 	return s.oldest;
 }

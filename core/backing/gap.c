@@ -69,9 +69,8 @@ static uint64_t missing(const struct ss_block *gap, uint64_t end, uint64_t step)
 	return ss_min(ss_max(bytes, step), gap->size);
 }
 
-static void consider(struct ss_block *gap, void *arg)
+static void consider(struct ss_block *gap, struct ss_run *run)
 {
-	struct ss_run *run = arg;
 	uint64_t from = run_start(gap, run), end = ss_round(from, run->align) + run->size;
 	uint64_t bytes = missing(gap, end, run->step), to = gap->addr + gap->size;
 
@@ -89,9 +88,8 @@ static void consider(struct ss_block *gap, void *arg)
 }
 
 /* Where access is given from the start of the reservation only, the lowest gap goes first. */
-static void consider_lowest(struct ss_block *gap, void *arg)
+static void consider_lowest(struct ss_block *gap, struct ss_run *run)
 {
-	struct ss_run *run = arg;
 	uint64_t end;
 
 	if (run->gap && gap->addr > run->gap->addr)
@@ -107,22 +105,20 @@ static void consider_lowest(struct ss_block *gap, void *arg)
 void ss_gap_find(struct ss_memory *m, struct ss_run *run, bool lowest)
 {
 	run->gap = NULL;
-	ss_index_each(&m->vmm->gaps, lowest ? consider_lowest : consider, run);
-}
-
-static void consider_below(struct ss_block *gap, void *arg)
-{
-	struct ss_block **lowest = arg;
-
-	if (ss_block_next(gap) && !(*lowest && gap->addr > (*lowest)->addr))
-		*lowest = gap;
+	SS_INDEX_EACH(gap, &m->vmm->gaps)
+	if (lowest)
+		consider_lowest(gap, run);
+	else
+		consider(gap, run);
 }
 
 struct ss_block *ss_gap_below(struct ss_memory *m)
 {
 	struct ss_block *lowest = NULL;
 
-	ss_index_each(&m->vmm->gaps, consider_below, &lowest);
+	SS_INDEX_EACH(gap, &m->vmm->gaps)
+	if (ss_block_next(gap) && !(lowest && gap->addr > lowest->addr))
+		lowest = gap;
 	return lowest;
 }
 

@@ -77,29 +77,17 @@ void ss_arena_put(struct ss_stream_cache *q, struct ss_block *b)
 		q->idle += b->size;
 }
 
-struct neighbours {
-	const struct ss_stream_cache *q;
-	struct ss_block *picked;
-};
-
-static void pick_right(struct ss_block *b, void *arg)
-{
-	struct neighbours *n = arg;
-
-	if (ss_is_own(ss_block_prev(b), n->q->slot))
-		ss_picked_push(&n->picked, b);
-}
-
 void ss_arena_settle(struct ss_stream_cache *q)
 {
-	struct neighbours n = {.q = q};
-	struct ss_block *b, *prev;
+	struct ss_block *picked = NULL, *b, *prev;
 
 	if (!q->apart)
 		return;
 	q->apart = false;
-	ss_index_each(&q->own, pick_right, &n);
-	while ((b = ss_picked_pop(&n.picked))) {
+	SS_INDEX_EACH(right, &q->own)
+	if (ss_is_own(ss_block_prev(right), q->slot))
+		ss_picked_push(&picked, right);
+	while ((b = ss_picked_pop(&picked))) {
 		prev = ss_block_prev(b);
 		ss_index_remove(&q->own, prev);
 		ss_index_remove(&q->own, b);
@@ -192,49 +180,26 @@ void ss_arena_adopt(struct ss_stream_cache *q, struct ss_block *b)
 
 /* ---- for other streams ---------------------------------------------------- */
 
-/* What a walk over the free ranges of an arena finds. */
-struct find {
-	ss_range_test *may;
-	const void *arg;
-	struct ss_block *picked;
-	uint64_t bytes;
-};
-
-static void pick(struct ss_block *b, void *arg)
+struct ss_block *ss_arena_next(const struct ss_stream_cache *q, const struct ss_block *b)
 {
-	struct find *f = arg;
+	bool own = !b || ss_home(b) == q->slot + 1;
+	struct ss_block *next = ss_index_next(own ? &q->own : &q->foreign, b);
 
-	if (f->may(b, f->arg))
-		ss_picked_push(&f->picked, b);
-}
-
-static void add(struct ss_block *b, void *arg)
-{
-	struct find *f = arg;
-
-	f->bytes += f->may(b, f->arg) ? b->size : 0;
-}
-
-uint64_t ss_arena_bytes(struct ss_stream_cache *q, ss_range_test *may, const void *arg)
-{
-	struct find f = {.may = may, .arg = arg};
-
-	ss_index_each(&q->own, add, &f);
-	ss_index_each(&q->foreign, add, &f);
-	return f.bytes;
+	return next || !own ? next : ss_index_next(&q->foreign, NULL);
 }
 
 struct ss_block *ss_arena_extract(struct ss_stream_cache *q, ss_range_test *may, const void *arg)
 {
-	struct find f = {.may = may, .arg = arg};
-	struct ss_block *list = NULL, *b;
+	struct ss_block *list = NULL, **tail = &list, *b, *next;
 
-	ss_index_each(&q->own, pick, &f);
-	ss_index_each(&q->foreign, pick, &f);
-	while ((b = ss_picked_pop(&f.picked))) {
+	for (b = ss_arena_next(q, NULL); b; b = next) {
+		next = ss_arena_next(q, b);
+		if (!may(b, arg))
+			continue;
 		extract(q, b);
-		b->left = list;
-		list = b;
+		*tail = b;
+		tail = &b->left;
+		b->left = NULL;
 	}
 	return list;
 }

@@ -119,12 +119,15 @@ struct ss_block *ss_arena_idle(const struct ss_stream_cache *q, uint64_t size, u
 /* b, which was taken out of the completed ranges, belongs to the arena, which is ready, from now
  * on. memory->lock held. */
 void ss_arena_adopt(struct ss_stream_cache *q, struct ss_block *b);
+/* The free range after b (NULL: before all) in the arena; NULL: there are no more. */
+struct ss_block *ss_arena_next(const struct ss_stream_cache *q, const struct ss_block *b);
+/* All free ranges of the arena. The loop must not change it. */
+#define SS_ARENA_EACH(b, q) \
+	for (struct ss_block *b = ss_arena_next(q, NULL); b; b = ss_arena_next(q, b))
 /* Takes every range out of the arena for which `may` is true. They are QUEUED and
  * linked by ->left, with their marks. */
 typedef bool ss_range_test(const struct ss_block *b, const void *arg);
 struct ss_block *ss_arena_extract(struct ss_stream_cache *q, ss_range_test *may, const void *arg);
-/* How many bytes that would be. */
-uint64_t ss_arena_bytes(struct ss_stream_cache *q, ss_range_test *may, const void *arg);
 /* Free bytes in the arena; without the lock: a hint. */
 uint64_t ss_cache_free_hint(const struct ss_stream_cache *q);
 

@@ -10,32 +10,27 @@
 struct checker {
 	const char *broken;
 	struct ss_pool *pool;
-	uint32_t slot;    /* of the index that is walked, */
-	uint32_t home;    /* and of its blocks; 0: any */
 	uint64_t indexed; /* bytes in indexes */
 	uint64_t live, rest;
 };
 
-static void check_range(struct ss_block *b, void *arg)
-{
-	struct checker *c = arg;
-
-	c->indexed += b->size;
-	if (!ss_is_free_on(b, c->slot))
-		c->broken = "a range in an index is not free, or has another timeline's mark";
-	if (c->home && ss_home(b) != c->home)
-		c->broken = "a range is in an arena that is not its home";
-}
-
+/* `home`: of its blocks; 0: any. */
 static void check_index(struct checker *c, const struct ss_free_index *x, uint32_t slot,
 			uint32_t home)
 {
-	uint64_t before = c->indexed;
+	uint64_t bytes = 0;
 
-	c->slot = slot;
-	c->home = home;
-	ss_index_each(x, check_range, c);
-	if (c->indexed - before != x->bytes)
+	SS_INDEX_EACH(b, x)
+	{
+		bytes += b->size;
+		if (!ss_is_free_on(b, slot))
+			c->broken =
+				"a range in an index is not free, or has another timeline's mark";
+		if (home && ss_home(b) != home)
+			c->broken = "a range is in an arena that is not its home";
+	}
+	c->indexed += bytes;
+	if (bytes != x->bytes)
 		c->broken = "the bytes of an index do not add up";
 }
 

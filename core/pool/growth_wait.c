@@ -37,34 +37,23 @@ static bool sets_peak(struct ss_request *r)
 	return v.reserved + more > v.reserved_high;
 }
 
-struct movable {
-	const struct ss_memory *m;
-	uint64_t bytes;
-};
-
-static void add_movable(struct ss_block *b, void *arg)
-{
-	struct movable *s = arg;
-
-	s->bytes += ss_memory_movable(s->m, b);
-}
-
 /* Bytes of chunks that lie wholly in one free range. What merges when it completes is not seen.
  * Pool lock held. */
 static uint64_t movable(struct ss_pool *pool)
 {
-	struct movable s = {.m = &pool->mem};
+	uint64_t bytes = 0;
 
-	ss_index_each(&pool->mem.completed, add_movable, &s);
+	SS_INDEX_EACH(b, &pool->mem.completed)
+	bytes += ss_memory_movable(&pool->mem, b);
 	SS_CACHES_EACH(q, &pool->caches) {
 		if (!ss_cache_free_hint(q))
 			continue;
 		ss_bias_visit(&q->lock);
-		ss_index_each(&q->own, add_movable, &s);
-		ss_index_each(&q->foreign, add_movable, &s);
+		SS_ARENA_EACH(b, q)
+		bytes += ss_memory_movable(&pool->mem, b);
 		ss_bias_unlock(&q->lock);
 	}
-	return s.bytes;
+	return bytes;
 }
 
 /* Would it help if all that is free had completed: by chunks that move, so that the pool grows by

@@ -6,11 +6,6 @@
  */
 #include "core/pool/request.h"
 
-static void larger(struct ss_block *b, void *largest)
-{
-	ss_raise(largest, b->size);
-}
-
 struct visit {
 	const struct ss_oom_visitor *v;
 	void *arg;
@@ -28,8 +23,8 @@ static uint64_t survey(struct ss_pool *pool, uint64_t *largest, const struct vis
 		ss_bias_visit(&q->lock);
 		ss_arena_settle(q);
 		bytes = q->own.bytes + q->foreign.bytes;
-		ss_index_each(&q->own, larger, largest);
-		ss_index_each(&q->foreign, larger, largest);
+		SS_ARENA_EACH(b, q)
+		ss_raise(largest, b->size);
 		ss_bias_unlock(&q->lock);
 		if (bytes && visit)
 			visit->v->stream(ss_timeline_native(q->tl), bytes, visit->arg);
@@ -37,7 +32,8 @@ static uint64_t survey(struct ss_pool *pool, uint64_t *largest, const struct vis
 	}
 	for (struct ss_epoch *e = pool->epochs; e; e = e->next)
 		in_flight += e->bytes;
-	ss_index_each(&pool->mem.completed, larger, largest);
+	SS_INDEX_EACH(b, &pool->mem.completed)
+	ss_raise(largest, b->size);
 	return in_flight;
 }
 

@@ -206,7 +206,8 @@ static uint64_t ordered_bytes(struct ss_pool *pool, struct ss_timeline *x,
 		if (!ordered_of(pool, x, clock, q, &o))
 			continue;
 		ss_bias_visit(&q->lock);
-		bytes += ss_arena_bytes(q, is_ordered, &o);
+		SS_ARENA_EACH(b, q)
+		bytes += is_ordered(b, &o) ? b->size : 0;
 		ss_bias_unlock(&q->lock);
 	}
 	return bytes;

@@ -8,13 +8,13 @@
 #include "core/pool/request.h"
 #include "core/range/divide.h"
 
-#define FREES_PER_FENCE 96      /* a stream gets a fence for so many frees, in the long run, */
-#define FIRST_FENCES 16         /* and so many more at the start */
+#define FREES_PER_FENCE 96 /* a stream gets a fence for so many frees, in the long run, */
+#define FIRST_FENCES 16    /* and so many more at the start */
 /* So many bytes, or a 32nd of the pool, are worth asking an idle stream for */
 #define GOOD_SHARE (8ull << 20)
 /* So many such shares are worth a fence, where only a fence can tell */
 #define NULL_SHARES 4
-#define ASKED 64                /* so many streams are asked at a time */
+#define ASKED 64 /* so many streams are asked at a time */
 
 /* ---- what the stream and the pool have ------------------------------------------- */
 
@@ -36,41 +36,41 @@ void ss_view(struct ss_request *r, struct ss_view *v)
 	v->device_reserved = atomic_load(&d->reserved);
 }
 
-struct adoption {
-	struct ss_stream_cache *q;
-	struct ss_block *picked;
-};
-
-/* A completed range, unless it is an idle segment, which may have to go. */
-static void pick(struct ss_block *b, void *arg)
+/* The completed ranges, but idle segments, which may have to go. */
+static struct ss_block *pick_all(struct ss_memory *m)
 {
-	struct adoption *a = arg;
+	struct ss_block *picked = NULL;
 
-	if (a->q->set->memory->backing == SS_BACKING_VMM || !ss_is_whole(b))
-		ss_picked_push(&a->picked, b);
+	SS_INDEX_EACH(b, &m->completed)
+	if (m->backing == SS_BACKING_VMM || !ss_is_whole(b))
+		ss_picked_push(&picked, b);
+	return picked;
 }
 
-/* What lies on the right of b, a free range of the stream, may have come to it, or completed, since
- * there is a border. */
-static void review(struct ss_block *b, void *arg)
+/* The completed ranges beside free ranges of the stream. */
+static struct ss_block *pick_beside(struct ss_stream_cache *q)
 {
-	struct ss_stream_cache *q = arg;
+	struct ss_block *picked = NULL, *prev, *next;
 
-	ss_border_review(b);
-	q->apart |= ss_is_own(ss_block_next(b), q->slot);
-}
-
-/* The completed ranges beside b, a free range of the stream. */
-static void pick_beside(struct ss_block *b, void *arg)
-{
-	struct adoption *a = arg;
-	struct ss_block *prev = ss_block_prev(b), *next = ss_block_next(b);
-
-	if (ss_is_free_on(next, SS_SLOT_COMPLETED))
-		ss_picked_push(&a->picked, next);
-	/* One between two ranges of the stream is the left one's next. */
-	if (ss_is_free_on(prev, SS_SLOT_COMPLETED) && !ss_is_own(ss_block_prev(prev), a->q->slot))
-		ss_picked_push(&a->picked, prev);
+	/* What lies on the right may have come to the stream, or completed, since there is a
+	 * border. */
+	SS_INDEX_EACH(b, &q->own)
+	{
+		ss_border_review(b);
+		q->apart |= ss_is_own(ss_block_next(b), q->slot);
+	}
+	SS_INDEX_EACH(b, &q->own)
+	{
+		prev = ss_block_prev(b);
+		next = ss_block_next(b);
+		if (ss_is_free_on(next, SS_SLOT_COMPLETED))
+			ss_picked_push(&picked, next);
+		/* One between two ranges of the stream is the left one's next. */
+		if (ss_is_free_on(prev, SS_SLOT_COMPLETED) &&
+		    !ss_is_own(ss_block_prev(prev), q->slot))
+			ss_picked_push(&picked, prev);
+	}
+	return picked;
 }
 
 /* Completed ranges beside free ranges of the stream become part of its arena, and merge there. If
@@ -78,19 +78,12 @@ static void pick_beside(struct ss_block *b, void *arg)
  * of completed ranges, so the stream's own are walked then, which are few. q->lock held. */
 static void adopt_completed(struct ss_pool *pool, struct ss_stream_cache *q)
 {
-	struct adoption a = {.q = q};
-	struct ss_block *b;
+	struct ss_block *picked = q->set->count == 1 ? pick_all(&pool->mem) : pick_beside(q), *b;
 
-	if (q->set->count == 1) {
-		ss_index_each(&pool->mem.completed, pick, &a);
-	} else {
-		ss_index_each(&q->own, review, q);
-		ss_index_each(&q->own, pick_beside, &a);
-	}
-	if (a.picked && !ss_arena_ready(q))
-		while (ss_picked_pop(&a.picked))
+	if (picked && !ss_arena_ready(q))
+		while (ss_picked_pop(&picked))
 			;
-	while ((b = ss_picked_pop(&a.picked))) {
+	while ((b = ss_picked_pop(&picked))) {
 		ss_completed_remove(&pool->mem, b);
 		ss_arena_adopt(q, b);
 	}

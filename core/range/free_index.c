@@ -55,15 +55,13 @@ struct ss_block *ss_index_best(const struct ss_free_index *x, uint64_t size, uin
 	return b;
 }
 
-void ss_index_each(const struct ss_free_index *x, void (*each)(struct ss_block *, void *),
-		   void *arg)
+struct ss_block *ss_index_next(const struct ss_free_index *x, const struct ss_block *b)
 {
-	for (uint32_t sum = x->sum; sum; sum &= sum - 1) {
-		unsigned j = (unsigned)__builtin_ctz(sum);
+	unsigned i = b ? ss_class(b->size) : 0;
 
-		for (uint64_t used = x->used[j]; used; used &= used - 1)
-			for (struct ss_block *b = x->list[j * 64 + (unsigned)__builtin_ctzll(used)];
-			     b; b = b->right)
-				each(b, arg);
-	}
+	if (b && b->right)
+		return b->right;
+	if (b || !(x->used[0] & 1))
+		i = ss_list_after(x, i);
+	return i < SS_CLASSES ? x->list[i] : NULL;
 }

@@ -33,9 +33,11 @@ void ss_index_clear(struct ss_free_index *x);
 /* A range that holds `size` bytes at `align`: the smallest, and of equal ones the lowest, of the
  * first few in the first list that has one. NULL: there is none at all. */
 struct ss_block *ss_index_best(const struct ss_free_index *x, uint64_t size, uint64_t align);
-/* Calls `each` for every range, smaller lists first; `each` must not change the index. */
-void ss_index_each(const struct ss_free_index *x, void (*each)(struct ss_block *, void *),
-		   void *arg);
+/* The range after b (NULL: before all), smaller lists first; NULL: there are no more. */
+struct ss_block *ss_index_next(const struct ss_free_index *x, const struct ss_block *b);
+/* All ranges. The loop must not change the index. */
+#define SS_INDEX_EACH(b, x) \
+	for (struct ss_block *b = ss_index_next(x, NULL); b; b = ss_index_next(x, b))
 
 /* ---- inlined, for the hot path --------------------------------------------- */
 

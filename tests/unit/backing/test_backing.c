@@ -31,16 +31,12 @@ static void test_grow_and_release(void **state)
 	}
 }
 
-static void count_range(struct ss_block *b, void *count)
-{
-	++*(unsigned *)count;
-}
-
 static unsigned ranges(const struct ss_free_index *x)
 {
 	unsigned count = 0;
 
-	ss_index_each(x, count_range, &count);
+	SS_INDEX_EACH(b, x)
+	count++;
 	return count;
 }
 

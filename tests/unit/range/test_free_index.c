@@ -26,10 +26,8 @@ struct visit {
 	uint64_t size, bytes; /* size: the largest so far */
 };
 
-static void each(struct ss_block *b, void *arg)
+static void each(const struct ss_block *b, struct visit *v)
 {
-	struct visit *v = arg;
-
 	assert_true(in[b - block]);
 	/* Ranges of one list differ by a 32nd at most, and smaller lists come first. */
 	assert_true(b->size + b->size / 32 >= v->size);
@@ -43,7 +41,8 @@ static void check(unsigned count, uint64_t bytes)
 {
 	struct visit v = {0};
 
-	ss_index_each(&heap, each, &v);
+	SS_INDEX_EACH(b, &heap)
+	each(b, &v);
 	assert_int_equal(v.count, count);
 	assert_int_equal(v.bytes, bytes);
 }
@@ -107,7 +106,7 @@ static void test_none(void **state)
 		assert_null(ss_index_fit(&h, size, 1));
 		assert_null(ss_index_best(&h, size, SS_GRAIN));
 	}
-	ss_index_each(&h, each, NULL);
+	assert_null(ss_index_next(&h, NULL));
 }
 
 /* The one range that fits at an alignment is found behind many that are long enough but not
@@ -159,7 +158,8 @@ static void test_resized(void **state)
 		struct visit v = {0};
 
 		memset(in, 1, sizeof(in));
-		ss_index_each(&h, each, &v);
+		SS_INDEX_EACH(range, &h)
+		each(range, &v);
 		bytes = v.bytes;
 		assert_int_equal(v.count, 100 - i);
 		assert_int_equal(bytes, h.bytes);
