@@ -2,6 +2,8 @@
 /* Reads the allocations and frees of one device from a PyTorch memory snapshot. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/readers/torch_snapshot.h"
 #include "cli/readers/pickle.h"
@@ -10,19 +12,31 @@
  * dictionary that occurs many times would take for ever. */
 #define MAX_KEYS 256
 
-static unsigned char *read_all(FILE *file, size_t *size)
+/* More than that is not read: a pipe may have no end. */
+static size_t most_bytes(void)
+{
+	return (size_t)sysconf(_SC_PHYS_PAGES) / 2 * (size_t)sysconf(_SC_PAGE_SIZE);
+}
+
+/* NULL with a message in `err`: the file cannot be read. */
+static unsigned char *read_all(FILE *file, size_t *size, char *err, size_t err_size)
 {
 	unsigned char *data = NULL;
-	size_t space = 0;
+	size_t space = 0, most = most_bytes();
+	struct stat st;
 
 	*size = 0;
+	if (fstat(fileno(file), &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size > most)
+		goto too_large;
 	for (;;) {
 		if (*size == space) {
+			if (space > most / 2)
+				goto too_large;
 			space = space ? 2 * space : 1 << 20;
 			unsigned char *bigger = realloc(data, space);
 			if (!bigger) {
-				free(data);
-				return NULL;
+				snprintf(err, err_size, "out of memory");
+				goto error;
 			}
 			data = bigger;
 		}
@@ -31,11 +45,16 @@ static unsigned char *read_all(FILE *file, size_t *size)
 			break;
 		*size += n;
 	}
-	if (ferror(file)) {
-		free(data);
-		return NULL;
-	}
-	return data;
+	if (!ferror(file))
+		return data;
+	snprintf(err, err_size, "cannot be read");
+	goto error;
+
+too_large:
+	snprintf(err, err_size, "a snapshot that is larger than half of the memory there is");
+error:
+	free(data);
+	return NULL;
 }
 
 static bool too_many_keys(const struct ss_pickle *v)
@@ -204,12 +223,10 @@ static bool read_snapshot(struct ss_events *ev, const struct ss_pickle *root, in
 bool ss_snapshot_read(struct ss_events *ev, FILE *file, int device, char *err, size_t err_size)
 {
 	size_t size;
-	unsigned char *data = read_all(file, &size);
+	unsigned char *data = read_all(file, &size, err, err_size);
 
-	if (!data) {
-		snprintf(err, err_size, "cannot be read");
+	if (!data)
 		return false;
-	}
 	struct ss_pickle_doc *doc = ss_pickle_load(data, size, err, err_size);
 	bool ok = doc && read_snapshot(ev, ss_pickle_root(doc), device, err, err_size);
 	ss_pickle_free(doc);

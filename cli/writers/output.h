@@ -10,15 +10,17 @@
 struct ss_output {
 	FILE *file;
 	const char *path; /* not copied; NULL: standard output */
-	bool made;        /* there was no such file before */
+	/* What the file is called until it is whole; NULL: it is written where it is */
+	char *part;
 };
 
-/* Makes the file or empties it, so call it after all else that can fail. None of the `count` files
- * of `input` can be the output. False and a line in `err`: nothing was changed. */
+/* Opens `path` for writing. None of the `count` files of `input` can be the output. A regular file
+ * is written beside its place and moved there when it is closed, where that is possible; anything
+ * else is written in place, and emptied now. False and a line in `err`: nothing was changed. */
 bool ss_output_open(struct ss_output *o, const char *path, const char *const *input, size_t count,
 		    char *err, size_t err_size);
-/* Closes the file, and removes it if it is not `good` and was made here. Returns `good`; false and
- * a line in `err` if it could not be written. */
+/* Closes the file. One that is not `good`, or could not be written, does not take its name. Returns
+ * `good`; false and a line in `err` if it could not be written. */
 bool ss_output_close(struct ss_output *o, bool good, char *err, size_t err_size);
 
 #endif

@@ -94,6 +94,28 @@ if [ -c /dev/full ]; then
 	status 2 "$somashim" generate serving -o /dev/full
 	grep -q "generate: /dev/full: No space" "$dir/err" || fail "generate -o: $(cat "$dir/err")"
 fi
+# Who is killed while it writes (here by its limit on a file's size) leaves what was there before.
+echo old >"$dir/killed"
+for name in killed new; do
+	(ulimit -c 0; ulimit -f 1; "$somashim" generate --rounds 9 -o "$dir/$name" training) 2>"$dir/err" &&
+		fail "generate -o: the limit had no effect"
+done
+[ "$(cat "$dir/killed")" = old ] || fail "generate -o: half a file took the place of a whole one"
+[ ! -e "$dir/new" ] || fail "generate -o: half a file has the name of a whole one"
+# What cannot be replaced is written where it is: a link, a pipe. Modes stay.
+ln -s killed "$dir/link"
+chmod 640 "$dir/killed"
+status 0 "$somashim" generate --seed 3 --rounds 2 -o "$dir/link" powers
+[ -L "$dir/link" ] && cmp -s "$dir/a" "$dir/killed" || fail "generate -o: not through a link"
+status 0 "$somashim" generate --seed 3 --rounds 2 -o "$dir/killed" powers
+[ "$(stat -c %a "$dir/killed")" = 640 ] || fail "generate -o: another mode"
+mkfifo "$dir/pipe"
+cat "$dir/pipe" >"$dir/through" &
+status 0 "$somashim" generate --seed 3 --rounds 2 -o "$dir/pipe" powers
+wait
+cmp -s "$dir/a" "$dir/through" && [ -p "$dir/pipe" ] || fail "generate -o: not through a pipe"
+rm "$dir"/new.*.part "$dir"/killed.*.part
+[ -z "$(find "$dir" -name '*.part')" ] || fail "generate -o: a part is left"
 status 2 "$somashim" generate nothing
 grep -q "no kind 'nothing'" "$dir/err" || fail "generate: the kind is not named"
 
@@ -113,6 +135,12 @@ malformed() {
 		grep -q "$2" "$dir/err" || fail "replay: '$2' is not in: $(cat "$dir/err")"
 	done
 }
+# A snapshot is read as a whole. One that memory cannot hold is refused before it is read.
+printf '\200\004' >"$dir/bad"
+if truncate -s 1T "$dir/bad" 2>"$dir/err"; then
+	status 2 "$somashim" replay "$dir/bad"
+	grep -q 'larger than half of the memory' "$dir/err" || fail "replay: $(cat "$dir/err")"
+fi
 a=1,00:00:00.0,allocate
 malformed "" 'no allocation'
 malformed "$a,0x10,5\n" 'line 2: fewer'
