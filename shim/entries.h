@@ -28,7 +28,8 @@
  *        PINNED    as OBSERVER, for pinned memory of `size` bytes, which is at `extra` after the
  *                  call
  *        MAP       as OBSERVER, for a call that one thread makes at a time on some releases
- *        QUERY     makes good the waits that hipFree skipped
+ *        QUERY     makes good the waits that hipFree skipped; if the call succeeds `extra` tells
+ *                  the checker
  *        RETRY     nothing; if the call finds no memory on device `extra` (HERE: the current one),
  *                  idle memory of our pools is given back and it is made again
  *        TAKE      as RETRY, and what is taken counts against SOMASHIM_LIMIT: `extra` is (device,
@@ -395,7 +396,7 @@
 	  (hipEvent_t event, hipStream_t stream, unsigned int flags), (event, stream, flags)) \
 	E(HOT, 0, hipEventQuery, 402, 502, (hipEvent_t event), (event)) \
 	E(HOT, 0, hipEventSynchronize, 402, 502, (hipEvent_t event), (event)) \
-	E(QUERY, 0, hipEventElapsedTime, 402, 502, \
+	E(QUERY, (ss_check_event_reached(start), ss_check_event_reached(stop)), hipEventElapsedTime, 402, 502, \
 	  (float *ms, hipEvent_t start, hipEvent_t stop), (ms, start, stop)) \
 	E(WATCH, 0, hipIpcGetEventHandle, 402, 502, \
 	  (hipIpcEventHandle_t *handle, hipEvent_t event), (handle, event)) \
@@ -630,19 +631,19 @@
 	E(COPY, SS_PER_THREAD, hipMemcpy_spt, 502, 502, \
 	  (void *dst, const void *src, size_t size, hipMemcpyKind kind), \
 	  (dst, src, size, kind)) \
-	E(QUEUE_WAIT, stream, hipStreamWaitValue32, 404, 502, \
+	E(QUEUE_WAIT, ss_value(stream, ptr, 4), hipStreamWaitValue32, 404, 502, \
 	  (hipStream_t stream, void *ptr, uint32_t value, unsigned int flags, uint32_t mask), \
 	  (stream, ptr, value, flags, mask)) \
-	E(QUEUE_WAIT, stream, hipStreamWaitValue64, 404, 502, \
+	E(QUEUE_WAIT, ss_value(stream, ptr, 8), hipStreamWaitValue64, 404, 502, \
 	  (hipStream_t stream, void *ptr, uint64_t value, unsigned int flags, uint64_t mask), \
 	  (stream, ptr, value, flags, mask)) \
-	E(QUEUE_ANY, stream, hipStreamWriteValue32, 404, 502, \
+	E(QUEUE_ANY, ss_value(stream, ptr, 4), hipStreamWriteValue32, 404, 502, \
 	  (hipStream_t stream, void *ptr, uint32_t value, unsigned int flags), \
 	  (stream, ptr, value, flags)) \
-	E(QUEUE_ANY, stream, hipStreamWriteValue64, 404, 502, \
+	E(QUEUE_ANY, ss_value(stream, ptr, 8), hipStreamWriteValue64, 404, 502, \
 	  (hipStream_t stream, void *ptr, uint64_t value, unsigned int flags), \
 	  (stream, ptr, value, flags)) \
-	E(QUEUE_WAIT, stream, hipStreamBatchMemOp, 604, 604, \
+	E(QUEUE_WAIT, ss_values(stream, ops, count), hipStreamBatchMemOp, 604, 604, \
 	  (hipStream_t stream, unsigned int count, SS_MEM_OPS *ops, unsigned int flags), \
 	  (stream, count, ops, flags)) \
 	E(QUEUE_ANY, stream, hipSignalExternalSemaphoresAsync, 403, 502, \

@@ -427,20 +427,27 @@ static hipError_t free_ours(void *ptr)
 	return do_hipFree(ptr);
 }
 
+static hipError_t freed_host(hipError_t err, void *ptr)
+{
+	if (unlikely(ss_checking) && err == hipErrorInvalidValue)
+		ss_check_freed(NULL, ptr, false);
+	return ss_result(err);
+}
+
 /* The runtime frees device memory here, too: it looks the address up and frees what it finds,
  * which would be our segment with every other block in it (7.2.4). */
 hipError_t do_hipHostFree(void *ptr)
 {
 	if (unlikely(ss_checking))
 		ss_check_host_memory_gone(ptr);
-	return is_ours(ptr) ? free_ours(ptr) : ss_result(REAL(hipHostFree, ptr));
+	return is_ours(ptr) ? free_ours(ptr) : freed_host(REAL(hipHostFree, ptr), ptr);
 }
 
 hipError_t do_hipFreeHost(void *ptr)
 {
 	if (unlikely(ss_checking))
 		ss_check_host_memory_gone(ptr);
-	return is_ours(ptr) ? free_ours(ptr) : ss_result(REAL(hipFreeHost, ptr));
+	return is_ours(ptr) ? free_ours(ptr) : freed_host(REAL(hipFreeHost, ptr), ptr);
 }
 
 /* The program may have registered part of a segment. Then the runtime knows a range that starts

@@ -130,10 +130,11 @@ void ss_check_event_end(struct ss_check *c, const void *event);
 void ss_check_wait(struct ss_check *c, const void *stream, const void *event);
 /* The host has waited for an event, or was told that it has been reached. */
 void ss_check_event_synced(struct ss_check *c, const void *event);
-/* The same for a stream, and for all streams. `since` is ss_check_now() before the real call. */
+/* The same for a stream, and for all streams of a device (-1: of all). `since` is ss_check_now()
+ * before the real call. */
 uint64_t ss_check_now(struct ss_check *c);
 void ss_check_stream_synced(struct ss_check *c, const void *stream, uint64_t since);
-void ss_check_all_synced(struct ss_check *c, uint64_t since);
+void ss_check_all_synced(struct ss_check *c, int dev, uint64_t since);
 /* Calls go past the shim: nothing is certain any more. */
 void ss_check_blind(struct ss_check *c);
 

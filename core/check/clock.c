@@ -116,17 +116,18 @@ void host_saw(struct ss_check *c, struct stream *s)
 		saw_stream(c, &c->host, s);
 }
 
-/* A wait that began at `since` has ended on s (NULL: on all streams). What s waited for until then
- * has ended, too, and so have its frees. */
-static void tame(struct ss_check *c, struct stream *only, uint64_t since)
+/* A wait that began at `since` has ended on `only` (NULL: on all streams of `dev`; -1: of all
+ * devices). What these waited for until then has ended, too, and so have their frees. */
+static void tame(struct ss_check *c, struct stream *only, int dev, uint64_t since)
 {
 	struct stream *s, *next;
 
 	HASH_ITER(hh, c->streams, s, next)
-		if ((!only || s == only) && s->wild_since <= since)
+		if ((!only || s == only) && (dev < 0 || s->is.dev == dev) && s->wild_since <= since)
 			s->saw.wild = false;
 	for (struct block *b = c->wild_frees ? c->list[1].newest : NULL; b; b = b->prev)
-		if (b->free_wild && (!only || b->free_slot == only->slot) && b->freed_at <= since) {
+		if (b->free_wild && (!only || b->free_slot == only->slot) &&
+		    (dev < 0 || b->free.stream.dev == dev) && b->freed_at <= since) {
 			b->free_wild = false;
 			c->wild_frees--;
 		}
@@ -271,16 +272,21 @@ void ss_check_stream_synced(struct ss_check *c, const void *stream, uint64_t sin
 	s = stream_get(c, stream);
 	if (s) {
 		host_saw(c, s);
-		tame(c, s, since);
+		tame(c, s, -1, since);
 	}
 	pthread_mutex_unlock(&c->lock);
 }
 
-void ss_check_all_synced(struct ss_check *c, uint64_t since)
+void ss_check_all_synced(struct ss_check *c, int dev, uint64_t since)
 {
+	struct stream *s, *next;
+
 	pthread_mutex_lock(&c->lock);
-	host_saw_all(c);
-	tame(c, NULL, since);
+	/* They need not be joined: what a stream of this device joins is among them. */
+	HASH_ITER(hh, c->streams, s, next)
+		if (dev < 0 || s->is.dev == dev)
+			s->saw.wild ? host_saw_all(c) : saw_stream(c, &c->host, s);
+	tame(c, NULL, dev, since);
 	pthread_mutex_unlock(&c->lock);
 }
 

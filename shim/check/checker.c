@@ -188,12 +188,13 @@ void ss_check_called(hipError_t err)
 
 	if (call->captured && err == hipSuccess)
 		ss_check_captured(ss_timeline_native(call->captured), &call->uses);
-	if (call->pageable && call->stream)
+	/* What a call that failed was about to use is not used. */
+	if ((call->pageable || err != hipSuccess) && call->stream)
 		ss_check_tell(ss_check_state, call->stream);
 	if (call->stream && (call->kind & SS_CALL_COPIES))
 		ss_check_stream_synced(ss_check_state, call->stream, call->since);
 	if (call->kind & SS_CALL_WAITS)
-		ss_check_all_synced(ss_check_state, call->since);
+		ss_check_all_synced(ss_check_state, -1, call->since);
 }
 
 static const char *name_of_call(void)
@@ -290,7 +291,13 @@ void ss_check_reached(struct ss_timeline *tl)
 	if (tl)
 		ss_check_stream_synced(ss_check_state, tl, since);
 	else
-		ss_check_all_synced(ss_check_state, since);
+		ss_check_all_synced(ss_check_state, -1, since);
+}
+
+void ss_check_device_reached(int dev)
+{
+	look();
+	ss_check_all_synced(ss_check_state, dev, call_of_thread()->since);
 }
 
 void ss_check_reset(void)
@@ -471,4 +478,10 @@ void ss_check_exec_node(hipGraphExec_t exec, hipGraphNode_t node)
 bool ss_check_access(struct ss_timeline *tl, const void *ptr, size_t size)
 {
 	return !size || touch(tl, ptr, size);
+}
+
+void ss_check_value(struct ss_timeline *tl, const void *ptr, size_t size)
+{
+	if (tl && !ss_timeline_capturing(tl)) /* such a node is never read */
+		(void)touch(tl, ptr, size);
 }

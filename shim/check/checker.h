@@ -71,8 +71,10 @@ void ss_check_event_gone(hipEvent_t event);
 /* Before the real call, and after it. */
 void ss_check_waits(struct ss_timeline *tl, hipEvent_t event);
 void ss_check_event_reached(hipEvent_t event);
-/* tl NULL: the whole device, or all of them. */
+/* tl NULL: all streams. */
 void ss_check_reached(struct ss_timeline *tl);
+/* dev -1: all devices. */
+void ss_check_device_reached(int dev);
 /* All memory and all streams of a device have gone. */
 void ss_check_reset(void);
 
@@ -115,7 +117,9 @@ void ss_check_host_memory_gone(void *ptr);
 /* A command that is about to go on tl reads or writes `size` bytes at ptr. False: it leaves the
  * block. */
 bool ss_check_access(struct ss_timeline *tl, const void *ptr, size_t size);
-/* The same of a kernel, by its arguments (check/kernel_args.h). `host`: function is the address of
+/* A command that waits for a value at ptr, or writes one. */
+void ss_check_value(struct ss_timeline *tl, const void *ptr, size_t size);
+/* A kernel, by its arguments (check/kernel_args.h). `host`: function is the address of
  * a host function, else a hipFunction_t. */
 void ss_check_kernel(struct ss_timeline *tl, const void *function, bool host, void **args,
 		     void **extra);

@@ -86,7 +86,7 @@
 #define EXPORT_ERROR(extra, name, params, args) EXPORT_HANDLED(SS_ENTRY_ERROR, name, params, args)
 
 /* The real call with something before it. */
-#define BODY_PLAIN(before, name, args) \
+#define BODY_PLAIN(before, told, name, args) \
 	{ \
 		hipError_t err; \
 		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
@@ -97,13 +97,20 @@
 		ss_enter(); \
 		err = FORWARD(name, args); \
 		ss_leave(); \
+		TOLD(told); \
 		CHECKED_END(err); \
 		return ss_result(err); \
 	}
+/* What the checker is told once the real call has succeeded. */
+#define TOLD(what) if (unlikely(ss_checking) && err == hipSuccess) what
+#define REFUSE do { \
+	CHECKED_END(hipErrorInvalidValue); \
+	return ss_fail(hipErrorInvalidValue); \
+} while (0)
 #define EXPORT_PLAIN(before, name, params, args) \
-	hipError_t name params BODY_PLAIN(before, name, args)
+	hipError_t name params BODY_PLAIN(before, (void)0, name, args)
 #define EXPORT_PLAIN_GATED(before, name, params, args) \
-	static inline hipError_t open_##name params BODY_PLAIN(before, name, args) \
+	static inline hipError_t open_##name params BODY_PLAIN(before, (void)0, name, args) \
 	EXPORT_GATED(name, params, args)
 
 /* The observer is added first, because it may begin to observe inside the real call. */
@@ -147,30 +154,28 @@
 #define EXPORT_QUEUE(extra, name, params, args) \
 	EXPORT_PLAIN_GATED(ss_stream_used(extra), name, params, args)
 #define EXPORT_QUEUE_ANY(extra, name, params, args) \
-	EXPORT_PLAIN_GATED(ss_stream_used(extra); ss_stream_touch_unknown(extra); CHECK_OPAQUE(extra, false), \
-		     name, params, args)
+	EXPORT_PLAIN_GATED(hipStream_t on_ = (extra); ss_stream_used(on_); ss_stream_touch_unknown(on_); \
+		     CHECK_OPAQUE(on_, false), name, params, args)
 /* The host may see, or the stream wait for, what nobody sees here. */
 #define CHECK_OPAQUE(stream, hold) \
 	(unlikely(ss_checking) ? ss_check_stream_opaque(ss_stream_or_null(stream), hold, true) : (void)0)
 /* What the stream waits for may be written by the host, after what that does next. */
 #define EXPORT_QUEUE_WAIT(extra, name, params, args) \
-	EXPORT_PLAIN_GATED(ss_stream_used(extra); ss_stream_touch_unknown(extra); \
-		     ss_backpressure_never(ss_core); CHECK_OPAQUE(extra, true), name, params, args)
+	EXPORT_PLAIN_GATED(hipStream_t on_ = (extra); ss_stream_used(on_); ss_stream_touch_unknown(on_); \
+		     ss_backpressure_never(ss_core); CHECK_OPAQUE(on_, true), name, params, args)
 /* A copy of `size` bytes from src to dst, neither across the end of a block. */
 #define COPY_EXCEEDS(stream) (ss_exceeds_on(stream, dst, size) || ss_exceeds_on(stream, src, size))
 #define EXPORT_COPY(extra, name, params, args) \
-	EXPORT_PLAIN_GATED(if (COPY_EXCEEDS(extra)) \
-			     return ss_fail(hipErrorInvalidValue); \
-		     ss_stream_used(extra), name, params, args)
+	EXPORT_PLAIN_GATED(if (COPY_EXCEEDS(extra)) REFUSE; ss_stream_used(extra), name, params, args)
 /* A memset of `count` values of `extra` bytes each at dst. */
 #define EXPORT_FILL(extra, name, params, args) \
-	EXPORT_PLAIN_GATED(if (count > SIZE_MAX / (extra) || ss_exceeds_on(stream, dst, count * (extra))) \
-			     return ss_fail(hipErrorInvalidValue); \
-		     ss_stream_used(stream), name, params, args)
+	EXPORT_PLAIN_GATED( \
+		if (count > SIZE_MAX / (extra) || ss_exceeds_on(stream, dst, count * (extra))) REFUSE; \
+		ss_stream_used(stream), name, params, args)
 #define EXPORT_CHECK(extra, name, params, args) \
-	EXPORT_PLAIN_GATED(if (extra) return ss_fail(hipErrorInvalidValue), name, params, args)
+	EXPORT_PLAIN_GATED(if (extra) REFUSE, name, params, args)
 #define EXPORT_QUERY(extra, name, params, args) \
-	EXPORT_PLAIN(ss_debts_pay(), name, params, args)
+	hipError_t name params BODY_PLAIN(ss_debts_pay(), extra, name, args)
 #define EXPORT_PASS(extra, name, params, args) \
 	EXPORT_PLAIN((void)0, name, params, args)
 
@@ -242,8 +247,6 @@ static inline int ss_code_device(const void *image, const char *path)
 		     name, params, args)
 #define EXPORT_UPLOAD(extra, name, params, args) LAUNCH_GRAPH(extra, (void)0, name, params, args)
 
-/* What the checker is told once the real call has succeeded. */
-#define TOLD(what) if (unlikely(ss_checking) && err == hipSuccess) what
 #define NODE_EXCEEDS(exceeds, told) exceeds
 #define NODE_TOLD(exceeds, told) told
 #define EXPORT_NODE(extra, name, params, args) \
@@ -255,7 +258,7 @@ static inline int ss_code_device(const void *image, const char *path)
 		ss_decay_due(); \
 		CHECKED_BEGIN(name); \
 		if (NODE_EXCEEDS extra) \
-			return ss_fail(hipErrorInvalidValue); \
+			REFUSE; \
 		ss_enter(); \
 		err = FORWARD(name, args); \
 		ss_leave(); \

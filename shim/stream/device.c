@@ -29,7 +29,7 @@ static struct ss_token device_begin(void)
 	hipError_t e_ = REAL(name); \
 	ss_trace_wait_end(begin_, SS_TRACE_WAIT_DEVICE, t_.dev, NULL); \
 	if (unlikely(ss_checking) && e_ == hipSuccess) \
-		ss_check_reached(NULL); \
+		ss_check_device_reached(t_.dev); \
 	ss_sync_end(ss_core, &t_, e_ == hipSuccess, true); \
 	ss_sync_after(true); \
 	return ss_result(e_); \

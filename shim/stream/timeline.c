@@ -118,6 +118,26 @@ hipStream_t ss_launches(const void *list, unsigned int count, bool host)
 	return NULL;
 }
 
+hipStream_t ss_values(hipStream_t stream, const void *list, unsigned int count)
+{
+	enum { WAIT_32 = 1, WRITE_32, WAIT_64 = 4, WRITE_64 };
+	struct ss_timeline *tl = ss_checking && list ? ss_stream_or_null(stream) : NULL;
+
+	for (unsigned int i = 0; tl && i < count; i++) {
+		const char *at = (const char *)list + i * 48;
+		const void *ptr;
+		int op;
+
+		memcpy(&op, at, sizeof(op));
+		memcpy(&ptr, at + 8, sizeof(ptr));
+		if (op == WAIT_32 || op == WRITE_32 || op == WAIT_64 || op == WRITE_64)
+			ss_check_value(tl, ptr, op & 4 ? 8 : 4);
+		if (op == WAIT_32 || op == WAIT_64)
+			ss_check_stream_opaque(tl, true, false);
+	}
+	return stream;
+}
+
 hipStream_t ss_stream_in(const void *config, size_t at)
 {
 	hipStream_t stream = NULL;

@@ -65,6 +65,15 @@ static inline hipStream_t ss_launch(hipStream_t stream, const void *function, bo
 		ss_check_kernel(ss_stream_or_null(stream), function, host, args, extra);
 	return stream;
 }
+/* A command is about to be put on the stream, which is returned, that waits for a value at ptr, or
+ * writes one; and: each of these commands, hipStreamBatchMemOpParams. */
+static inline hipStream_t ss_value(hipStream_t stream, const void *ptr, size_t size)
+{
+	if (unlikely(ss_checking))
+		ss_check_value(ss_stream_or_null(stream), ptr, size);
+	return stream;
+}
+hipStream_t ss_values(hipStream_t stream, const void *list, unsigned int count);
 /* A host function is about to be put on the stream. Returns the observer that it is. */
 static inline unsigned ss_host_function(hipStream_t stream)
 {

@@ -25,7 +25,8 @@
  * how many are bad. Of padding in front of a block "before" and how far the first bad byte is. Of a
  * fault the calls of the allocation and the free, and where. NULL: nothing.
  * Behind a | is what is different where all blocks are guarded and have padding in front.
- * "-": it is not run, as nobody knows what it writes to.
+ * "-": it is not run, as nobody knows what it writes to. A program that exits with 77 lacks a call
+ * in this release. There are two devices.
  * Streams are numbered in the order in which they appear, and the program makes `a`, `b` and `c`
  * first: they are 1, 2 and 3. */
 struct program {
@@ -35,9 +36,9 @@ struct program {
 };
 
 extern const struct program wrong_programs[], wrong_kernels[], wrong_graphs[], wrong_memory[],
-	wrong_guarded[], wrong_frees[];
+	wrong_guarded[], wrong_frees[], wrong_commands[];
 extern const struct program right_programs[], right_kernels[], right_graphs[], right_memory[],
-	right_guarded[], right_lives[];
+	right_guarded[], right_lives[], right_commands[];
 
 /* A kernel of a module: "fill" takes a pointer and an int, and does nothing (kernels.c). */
 hipFunction_t kernel(const char *name);

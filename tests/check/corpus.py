@@ -39,10 +39,12 @@ def said(finding):
 
 def run(program, name, folder, guarded):
     path = os.path.join(folder, name + '.json')
-    env = dict(os.environ, SOMASHIM_CHECK='all', SOMASHIM_CHECK_FILE=path)
+    env = dict(os.environ, SOMASHIM_CHECK='all', SOMASHIM_CHECK_FILE=path, SOMASIM_DEVICES='2')
     if guarded:
         env.update(SOMASHIM_CHECK_GUARD='4096', SOMASHIM_CHECK_FRONT='200')
     done = subprocess.run([program, name], env=env, capture_output=True, text=True, timeout=120)
+    if done.returncode == 77:
+        return None, []
     lines = []
     if os.path.exists(path):
         with open(path, encoding='utf-8') as f:
@@ -69,7 +71,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for name in names or cases:
             got, lines = run(program, name, folder, guarded)
-            if got != cases[name]:
+            if got is not None and got != cases[name]:
                 failed += 1
                 print(f'{name}: expected "{cases[name]}", got "{got}"')
             for line in lines:

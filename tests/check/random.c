@@ -30,6 +30,7 @@ struct block {
 static struct {
 	struct ss_check *check;
 	enum ss_check_stream_kind kind[STREAMS];
+	int dev[STREAMS];
 	uint64_t done[STREAMS]; /* steps on the stream, and what comes before them */
 	uint64_t on[STREAMS];   /* steps on it */
 	/* It may have waited for anything; the checker may be silent */
@@ -60,15 +61,23 @@ static void report(const struct ss_finding *f, void *unused)
 
 /* ---- the truth ----------------------------------------------------------------- */
 
+/* Does each step on s come after those on o? */
+static bool joins(int s, int o)
+{
+	if (p.dev[s] != p.dev[o])
+		return false;
+	return p.kind[s] == SS_CHECK_NULL ?
+		       p.kind[o] == SS_CHECK_BLOCKING :
+		       p.kind[s] == SS_CHECK_BLOCKING && p.kind[o] == SS_CHECK_NULL;
+}
+
 /* What comes before a step on s that would be made now. */
 static uint64_t before(int s)
 {
 	uint64_t all = p.done[s] | p.host;
 
 	for (int o = 0; o < STREAMS; o++)
-		if (p.kind[s] == SS_CHECK_NULL ?
-			    p.kind[o] == SS_CHECK_BLOCKING :
-			    p.kind[s] == SS_CHECK_BLOCKING && p.kind[o] == SS_CHECK_NULL)
+		if (joins(s, o))
 			all |= p.done[o];
 	return all;
 }
@@ -78,9 +87,7 @@ static bool joins_wild(int s)
 	bool wild = p.wild[s];
 
 	for (int o = 0; o < STREAMS; o++)
-		if (p.kind[s] == SS_CHECK_NULL ?
-			    p.kind[o] == SS_CHECK_BLOCKING :
-			    p.kind[s] == SS_CHECK_BLOCKING && p.kind[o] == SS_CHECK_NULL)
+		if (joins(s, o))
 			wild |= p.wild[o];
 	return wild;
 }
@@ -149,15 +156,22 @@ static void host_wait(int s)
 	p.wild[s] = false;
 }
 
-static void host_wait_all(void)
+/* For a device, or for all (-1). */
+static void host_wait_all(int dev)
 {
 	uint64_t since = ss_check_now(p.check);
+	bool wild = false;
 
 	for (int s = 0; s < STREAMS; s++) {
+		if (dev >= 0 && p.dev[s] != dev)
+			continue;
 		p.host |= p.done[s];
+		wild |= p.wild[s];
 		p.wild[s] = false;
 	}
-	ss_check_all_synced(p.check, since);
+	for (int s = 0; s < STREAMS && wild; s++)
+		p.host |= p.done[s];
+	ss_check_all_synced(p.check, dev, since);
 }
 
 static void host_wait_event(int e)
@@ -225,7 +239,7 @@ static void legal_step(void)
 	case 2: host_wait(s); return;
 	case 3:
 		if (draw(4) == 0)
-			host_wait_all();
+			host_wait_all((int)draw(3) - 1);
 		else
 			host_wait_event(e);
 		return;
@@ -313,6 +327,7 @@ static void describe(const void *key, struct ss_check_stream *out, void *unused)
 	(void)unused;
 	out->handle = (void *)(uintptr_t)key;
 	out->kind = p.kind[(const char *)key - streams];
+	out->dev = p.dev[(const char *)key - streams];
 }
 
 static void begin(uint64_t seed)
@@ -330,6 +345,7 @@ static void begin(uint64_t seed)
 		p.kind[s] = s == 0 ? SS_CHECK_NULL :
 			    s < 3  ? SS_CHECK_NONBLOCKING :
 				     SS_CHECK_BLOCKING;
+		p.dev[s] = seed & 2 && s % 2 == 0 && s > 0; /* 2 and 4, in every second pair */
 		ss_check_stream_add(p.check, &streams[s]);
 	}
 }
