@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Launches of kernels, and the calls that the compiler makes for <<< >>>. */
+#include <stddef.h>
 #include <string.h>
 
 #include "device/command.h"
@@ -140,6 +141,79 @@ hipError_t i_hipExtModuleLaunchKernel(hipFunction_t f, uint32_t gx, uint32_t gy,
 	if (!e && stop)
 		e = i_hipEventRecord(stop, h);
 	return e;
+}
+
+hipError_t i_hipHccModuleLaunchKernel(hipFunction_t f, uint32_t gx, uint32_t gy, uint32_t gz,
+				      uint32_t bx, uint32_t by, uint32_t bz, size_t shared,
+				      hipStream_t h, void **args, void **extra, hipEvent_t start,
+				      hipEvent_t stop)
+{
+	return i_hipExtModuleLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, h, args, extra, start,
+					  stop, 0);
+}
+
+hipError_t i_hipModuleLaunchCooperativeKernel(hipFunction_t f, unsigned gx, unsigned gy,
+					      unsigned gz, unsigned bx, unsigned by, unsigned bz,
+					      unsigned shared, hipStream_t h, void **args)
+{
+	return i_hipModuleLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, h, args, NULL);
+}
+
+/* hipFunctionLaunchParams, which the headers have since 5.5. */
+struct function_launch {
+	hipFunction_t f;
+	uint32_t dims[6], shared;
+	hipStream_t stream;
+	void **args;
+};
+
+hipError_t i_hipModuleLaunchCooperativeKernelMultiDevice(void *list, unsigned n, unsigned flags)
+{
+	const struct function_launch *l = list;
+
+	if (!l || !n)
+		return hipErrorInvalidValue;
+	for (unsigned i = 0; i < n; i++) {
+		const uint32_t *d = l[i].dims;
+		hipError_t e = i_hipModuleLaunchKernel(l[i].f, d[0], d[1], d[2], d[3], d[4], d[5],
+						       l[i].shared, l[i].stream, l[i].args, NULL);
+
+		if (e)
+			return e;
+	}
+	return hipSuccess;
+}
+
+/* hipLaunchConfig_t and HIP_LAUNCH_CONFIG, which the headers have since 7.0. */
+struct launch_config {
+	uint32_t dims[6];
+	size_t shared;
+	hipStream_t stream;
+	void *attributes;
+	uint32_t count;
+};
+_Static_assert(offsetof(struct launch_config, stream) == 32, "hipLaunchConfig_t");
+
+hipError_t i_hipLaunchKernelExC(const void *config, const void *func, void **args)
+{
+	const struct launch_config *c = config;
+
+	if (!c)
+		return hipErrorInvalidValue;
+	return i_hipLaunchKernel(func, (dim3){c->dims[0], c->dims[1], c->dims[2]},
+				 (dim3){c->dims[3], c->dims[4], c->dims[5]}, args, c->shared,
+				 c->stream);
+}
+
+hipError_t i_hipDrvLaunchKernelEx(const void *config, hipFunction_t f, void **args, void **extra)
+{
+	const struct launch_config *c = config;
+	const uint32_t *d = c ? c->dims : NULL;
+
+	/* The shared memory is 32 bits there, in front of padding. */
+	return c ? i_hipModuleLaunchKernel(f, d[0], d[1], d[2], d[3], d[4], d[5],
+					   (unsigned)c->shared, c->stream, args, extra) :
+		   hipErrorInvalidValue;
 }
 
 /* ---- <<< >>> ---- */

@@ -198,6 +198,108 @@ static void cooperative_multi_device_after_free(void)
 	several_devices(hipLaunchCooperativeKernelMultiDevice);
 }
 
+/* ---- the other ways to launch; a release that lacks the call leaves the program out ---- */
+
+static void *way(const char *name)
+{
+	void *call = dlsym(RTLD_DEFAULT, name);
+
+	if (!call)
+		exit(77);
+	return call;
+}
+
+/* These two are given the number of threads, the others that of blocks. */
+static void ext_after_free(void)
+{
+	hipError_t (*call)(hipFunction_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t,
+			   uint32_t, size_t, hipStream_t, void **, void **, hipEvent_t, hipEvent_t,
+			   uint32_t) = way("hipExtModuleLaunchKernel");
+	void *p = block(a);
+	int n = 64;
+
+	OK(hipFreeAsync(p, a));
+	OK(call(kernel("fill"), 64, 1, 1, 64, 1, 1, 0, a, (void *[]){&p, &n}, NULL, NULL, NULL, 0));
+}
+
+static void hcc_after_free(void)
+{
+	hipError_t (*call)(hipFunction_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t,
+			   uint32_t, size_t, hipStream_t, void **, void **, hipEvent_t,
+			   hipEvent_t) = way("hipHccModuleLaunchKernel");
+	void *p = block(a);
+	int n = 64;
+
+	OK(hipFreeAsync(p, a));
+	OK(call(kernel("fill"), 64, 1, 1, 64, 1, 1, 0, a, (void *[]){&p, &n}, NULL, NULL, NULL));
+}
+
+static void module_cooperative_after_free(void)
+{
+	hipError_t (*call)(hipFunction_t, unsigned, unsigned, unsigned, unsigned, unsigned,
+			   unsigned, unsigned, hipStream_t,
+			   void **) = way("hipModuleLaunchCooperativeKernel");
+	void *p = block(a);
+	int n = 64;
+
+	OK(hipFreeAsync(p, a));
+	OK(call(kernel("fill"), 1, 1, 1, 64, 1, 1, 0, a, (void *[]){&p, &n}));
+}
+
+static void module_multi_device_after_free(void)
+{
+	hipError_t (*call)(void *, unsigned,
+			   unsigned) = way("hipModuleLaunchCooperativeKernelMultiDevice");
+	void *p = block(a), *q = block(b);
+	int n = 64;
+	struct {
+		hipFunction_t f;
+		unsigned size[6], shared;
+		hipStream_t on;
+		void **args;
+	} list[] = {
+		{kernel("fill"), {1, 1, 1, 64, 1, 1}, 0, a, (void *[]){&p, &n}},
+		{kernel("fill"), {1, 1, 1, 64, 1, 1}, 0, b, (void *[]){&q, &n}},
+	};
+
+	OK(hipFreeAsync(q, b));
+	OK(call(list, 2, 0));
+	OK(hipFreeAsync(p, a));
+}
+
+/* hipLaunchConfig_t and HIP_LAUNCH_CONFIG differ in how wide `shared` is. */
+struct config {
+	unsigned size[6];
+	size_t shared;
+	hipStream_t on;
+	void *attributes;
+	unsigned count;
+};
+
+static void config_after_free(void)
+{
+	hipError_t (*call)(const struct config *, const void *,
+			   void **) = way("hipLaunchKernelExC");
+	struct config config = {.size = {1, 1, 1, 64, 1, 1}, .on = a};
+	void *p = block(a);
+	int n = 64;
+
+	OK(hipFreeAsync(p, a));
+	OK(call(&config, host_kernel(), (void *[]){&p, &n}));
+}
+
+static void driver_config_after_free(void)
+{
+	hipError_t (*call)(const struct config *, hipFunction_t, void **,
+			   void **) = way("hipDrvLaunchKernelEx");
+	struct config config = {.size = {1, 1, 1, 64, 1, 1}, .on = a};
+	void *p = block(a);
+	int n = 64;
+
+	OK(hipFreeAsync(p, a));
+	OK(call(&config, kernel("fill"), (void *[]){&p, &n}, NULL));
+}
+
 /* A kernel of code that is compressed. */
 static void compressed(unsigned version, int zstd)
 {
@@ -269,6 +371,15 @@ const struct program wrong_kernels[] = {
 	 "use-after-free hipExtLaunchMultiKernelMultiDevice 2 2"},
 	{"cooperative-multi-device-after-free", cooperative_multi_device_after_free,
 	 "use-after-free hipLaunchCooperativeKernelMultiDevice 2 2"},
+	{"ext-after-free", ext_after_free, "use-after-free hipExtModuleLaunchKernel 1 1"},
+	{"hcc-after-free", hcc_after_free, "use-after-free hipHccModuleLaunchKernel 1 1"},
+	{"module-cooperative-after-free", module_cooperative_after_free,
+	 "use-after-free hipModuleLaunchCooperativeKernel 1 1"},
+	{"module-multi-device-after-free", module_multi_device_after_free,
+	 "use-after-free hipModuleLaunchCooperativeKernelMultiDevice 2 2"},
+	{"config-after-free", config_after_free, "use-after-free hipLaunchKernelExC 1 1"},
+	{"driver-config-after-free", driver_config_after_free,
+	 "use-after-free hipDrvLaunchKernelEx 1 1"},
 	{"pointer-in-structure", pointer_in_structure, "free-before-use hipModuleLaunchKernel 2 1"},
 	{"write-past-end", write_past_end,
 	 "overwritten-padding hipMallocAsync 0 3|memory-fault hipMallocAsync past 0"},
