@@ -67,18 +67,20 @@ def main():
     cases = {name: expect for name, expect in cases.items() if expect != '-'}
     if no_faults:
         cases = {n: expect for n, expect in cases.items() if not expect.startswith('memory-fault')}
-    failed = 0
+    failed = skipped = 0
     with tempfile.TemporaryDirectory() as folder:
         for name in names or cases:
             got, lines = run(program, name, folder, guarded)
-            if got is not None and got != cases[name]:
+            if got is None:
+                skipped += 1
+            elif got != cases[name]:
                 failed += 1
                 print(f'{name}: expected "{cases[name]}", got "{got}"')
             for line in lines:
                 if line['kind'] == 'finding' and not line['text']:
                     print(f'{name}: no words')
                     failed += 1
-    print(f'{len(names or cases)} programs, {failed} judged wrong')
+    print(f'{len(names or cases)} programs, {failed} judged wrong' + f', {skipped} not run' * bool(skipped))
     return failed != 0
 
 

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kernels of the corpus for a real device, which runs them with one group of 64. They use no
+ * library, so that a compiler is enough:
+ *   clang -target amdgcn-amd-amdhsa -mcpu=gfx942 -nogpulib -cl-no-stdinc -x cl -cl-std=CL2.0 -O1 \
+ *     corpus.cl -o corpus.hsaco
+ */
+struct three {
+	long n;
+	unsigned long p; /* an address */
+	long m;
+};
+
+static void put(__global unsigned char *p, unsigned long n)
+{
+	for (unsigned long i = __builtin_amdgcn_workitem_id_x(); i < n; i += 64)
+		p[i] = 0x11;
+}
+
+__kernel void fill(__global int *p, int n)
+{
+}
+
+__kernel void copy(__global int *q, __global int *p, int n)
+{
+}
+
+__kernel void in_struct(int n, struct three s)
+{
+}
+
+__kernel void number(long n)
+{
+}
+
+__kernel void write(__global unsigned char *p, unsigned long n)
+{
+	put(p, n);
+}
+
+__kernel void hidden(unsigned long p, unsigned long n)
+{
+	put((__global unsigned char *)~p, n);
+}
