@@ -316,23 +316,6 @@ size_t ss_check_size(size_t size)
 	return size && !__builtin_add_overflow(size, padding ? padding : 1, &room) ? room : size;
 }
 
-enum ss_status ss_check_guarded(struct ss_timeline *tl, struct ss_pool *pool, size_t size,
-				void **ptr)
-{
-	static atomic_bool said;
-	enum ss_status status;
-
-	/* Mapping memory may end a capture. */
-	if (!(ss_options.check & SS_CHECK_GUARD) || size < ss_options.check_guard ||
-	    ss_capture_live() || ss_exiting())
-		return SS_ERR_UNSUPPORTED;
-	status = ss_alloc_guarded(ss_core, pool, tl, size, ptr);
-	if (status == SS_ERR_UNSUPPORTED && !atomic_exchange(&said, true))
-		ss_shim_log("SOMASHIM_CHECK: no block is guarded: this device or runtime has no "
-			    "virtual memory");
-	return status;
-}
-
 void ss_check_allocated(struct ss_timeline *tl, void *ptr, size_t size, size_t room)
 {
 	bool ask = (ss_options.check & SS_CHECK_GUARD) || ss_options.check_front;

@@ -86,6 +86,8 @@ size_t ss_check_size(size_t size);
  * error it is allocated as others. */
 enum ss_status ss_check_guarded(struct ss_timeline *tl, struct ss_pool *pool, size_t size,
 				void **ptr);
+/* The call gives other processes no handle of this block: is it so because it is guarded? */
+void ss_check_no_handle(const char *call, const void *ptr);
 /* tl NULL: memory of hipMalloc. `room` is what it took. */
 void ss_check_allocated(struct ss_timeline *tl, void *ptr, size_t size, size_t room);
 /* The size that the program asked for; `size` of a block that the checker does not know. */

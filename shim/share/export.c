@@ -15,6 +15,7 @@
 #include "driver/rocm/resolve.h"
 #include "shim/alloc/last_error.h"
 #include "shim/alloc/observers.h"
+#include "shim/check/checker.h"
 #include "shim/handlers.h"
 #include "core/base/hash.h"
 #include "shim/process/current_device.h"
@@ -133,6 +134,8 @@ hipError_t do_hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *ptr)
 	s = ss_ipc_find(ss_core, ptr, &place);
 	if (s == SS_ERR_FOREIGN && !ss_import_inside(ptr))
 		return ss_result(REAL(hipIpcGetMemHandle, handle, ptr));
+	if (s != SS_OK && unlikely(ss_checking))
+		ss_check_no_handle("hipIpcGetMemHandle", ptr);
 	if (s != SS_OK)
 		return ss_fail(hipErrorInvalidValue);
 	err = ss_export_handle(&place, &h);
@@ -158,6 +161,8 @@ hipError_t do_hipMemGetHandleForAddressRange(void *handle, hipDeviceptr_t ptr, s
 	hipError_t err;
 
 	ss_observer_add(-1, SS_OBSERVER_IPC);
+	if (s != SS_OK && unlikely(ss_checking))
+		ss_check_no_handle("hipMemGetHandleForAddressRange", ptr);
 	if ((s != SS_OK || place.offset) && (s != SS_ERR_FOREIGN || ss_import_inside(ptr)))
 		return ss_fail(hipErrorNotSupported);
 	if (s == SS_OK && size > place.size - (size_t)((char *)ptr - (char *)place.segment))

@@ -13,6 +13,7 @@
 #include "shim/alloc/last_error.h"
 #include "shim/alloc/native_pools.h"
 #include "shim/alloc/observers.h"
+#include "shim/check/checker.h"
 #include "shim/handlers.h"
 #include "shim/process/current_device.h"
 #include "shim/process/real.h"
@@ -37,6 +38,8 @@ hipError_t do_hipMemPoolExportPointer(hipMemPoolPtrExportData *data, void *ptr)
 	s = ss_ipc_find(ss_core, ptr, &place);
 	if (s == SS_ERR_FOREIGN && !ss_import_inside(ptr))
 		return ss_result(REAL(hipMemPoolExportPointer, data, ptr));
+	if (s != SS_OK && unlikely(ss_checking))
+		ss_check_no_handle("hipMemPoolExportPointer", ptr);
 	if (s != SS_OK)
 		return ss_fail(hipErrorInvalidValue);
 	err = ss_export_handle(&place, &h);

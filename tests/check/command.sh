@@ -65,6 +65,13 @@ says '^========= Out of bounds: hipMemsetAsync of 16 bytes begins 8 bytes before
 check 2 --padding-front 1M "$corpus" leak
 check 2 --guard some "$corpus" leak
 
+# Other processes cannot have such a block, which is said once.
+check 0 --error-exitcode 9 --tool guard "$corpus" right-handles
+[ "$(grep -c 'hipIpcGetMemHandle refuses a block of 3145216 bytes' "$dir/err")" = 1 ] || fail "who refuses is not said once"
+[ "$(grep -c '^no handle$' "$dir/err")" = 2 ] || fail "a guarded block has a handle"
+check 0 --error-exitcode 9 --tool guard --guard 4M "$corpus" right-handles
+silent 'refuses\|^no handle$'
+
 # Nothing orders the free after the fill of the padding, so the padding is not read.
 check 0 --tool bounds "$corpus" free-before-allocation
 says 'whose pointers are not known, and the bytes of 1 block$'

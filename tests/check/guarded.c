@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Programs about what lies around blocks: bytes in front of them, and pages that are not mapped. */
+#include <dlfcn.h>
+
 #include "corpus.h"
 
 #define LARGE ((3 << 20) - 512)
@@ -113,6 +115,94 @@ static void large_until_freed(void)
 	}
 }
 
+/* What device 1 may do at both ends of a block, as far as the runtime says it of such memory. */
+static void reaches(char *p, size_t size)
+{
+	hipError_t (*ask)(unsigned long long *, const hipMemLocation *,
+			  void *) = (hipError_t(*)(unsigned long long *, const hipMemLocation *,
+						   void *))dlsym(RTLD_DEFAULT, "hipMemGetAccess");
+	hipMemLocation at = {.type = hipMemLocationTypeDevice, .id = 1};
+	unsigned long long may;
+
+	for (int end = 0; ask && end < 2; end++)
+		if (ask(&may, &at, p + (end ? size - 1 : 0)) == hipSuccess &&
+		    may != hipMemAccessFlagsProtReadWrite) {
+			fprintf(stderr, "device 1 may do %llu\n", may);
+			exit(2);
+		}
+}
+
+/* Uses a block of device 0 from device 1, up to its last byte. */
+static void use_from_1(char *p, size_t size)
+{
+	static char there[2];
+	hipStream_t s;
+
+	reaches(p, size);
+	OK(hipSetDevice(1));
+	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+	write_hidden(p, size, s);
+	OK(hipMemcpyAsync(there, p + size - 2, 2, hipMemcpyDeviceToHost, s));
+	OK(hipStreamSynchronize(s));
+	OK(hipStreamDestroy(s));
+	OK(hipSetDevice(0));
+	if (there[1] != 0x11)
+		exit(2);
+}
+
+/* Devices get at what is allocated before they may, and after it. */
+static void peers(void)
+{
+	hipMemAccessDesc access = {{hipMemLocationTypeDevice, 1}, hipMemAccessFlagsProtReadWrite};
+	hipMemPoolProps props = {.allocType = hipMemAllocationTypePinned,
+				 .location = {.type = hipMemLocationTypeDevice}};
+	char *old, *later, *small;
+	hipMemPool_t pool;
+
+	OK(hipMalloc((void **)&old, LARGE));
+	OK(hipSetDevice(1));
+	OK(hipDeviceEnablePeerAccess(0, 0));
+	OK(hipSetDevice(0));
+	OK(hipMalloc((void **)&later, LARGE));
+	OK(hipMalloc((void **)&small, 1000));
+	use_from_1(old, LARGE);
+	use_from_1(later, LARGE);
+	use_from_1(small, 1000);
+	OK(hipFree(old));
+	OK(hipFree(later));
+	OK(hipFree(small));
+	OK(hipSetDevice(1));
+	OK(hipDeviceDisablePeerAccess(0));
+	OK(hipSetDevice(0));
+
+	OK(hipMemPoolCreate(&pool, &props));
+	OK(hipMallocFromPoolAsync((void **)&old, LARGE, pool, a));
+	OK(hipMemPoolSetAccess(pool, &access, 1));
+	OK(hipMallocFromPoolAsync((void **)&later, LARGE, pool, a));
+	OK(hipMallocFromPoolAsync((void **)&small, 1000, pool, a));
+	OK(hipStreamSynchronize(a));
+	use_from_1(old, LARGE);
+	use_from_1(later, LARGE);
+	use_from_1(small, 1000);
+	OK(hipFreeAsync(old, a));
+	OK(hipFreeAsync(later, a));
+	OK(hipFreeAsync(small, a));
+	OK(hipMemPoolDestroy(pool));
+}
+
+/* A block has a handle for other processes, unless it is guarded. */
+static void handles(void)
+{
+	hipIpcMemHandle_t handle;
+	char *p;
+
+	OK(hipMalloc((void **)&p, LARGE));
+	for (int i = 0; i < 2; i++)
+		if (hipIpcGetMemHandle(&handle, p) == hipErrorInvalidValue)
+			fprintf(stderr, "no handle\n");
+	OK(hipFree(p));
+}
+
 const struct program wrong_guarded[] = {
 	{"before-start", before_start, "-|overwritten-padding hipMallocAsync before 8 3"},
 	{"before-start-and-past-end", before_start_and_past_end,
@@ -131,7 +221,5 @@ const struct program wrong_guarded[] = {
 
 const struct program right_guarded[] = {
 #define P(name) {"right-" #name, name, NULL}
-	P(what_pointers_are),
-	P(large_until_freed),
-	{NULL, NULL, NULL},
+	P(what_pointers_are), P(large_until_freed), P(peers), P(handles), {NULL, NULL, NULL},
 };
