@@ -200,16 +200,10 @@ enum ss_status ss_pool_trim(struct ss_core *core, struct ss_pool *pool, uint64_t
 
 /* ---- destroying ---------------------------------------------------------------------- */
 
-static void look_for_rest(struct ss_pool *pool, void *arg)
+/* Is it destroyed, with memory left of which nothing is in use? */
+static bool has_rest(struct ss_pool *pool)
 {
-	*(bool *)arg |= atomic_load(&pool->dying) && !ss_used(&pool->caches) && ss_reserved(pool);
-}
-
-static void release_rest(struct ss_pool *pool, void *arg)
-{
-	(void)arg;
-	if (atomic_load(&pool->dying) && !ss_used(&pool->caches) && ss_others_may_give(pool))
-		ss_pool_release(pool, 0, UINT64_MAX, SS_TRACE_TRIM_RESET);
+	return atomic_load(&pool->dying) && !ss_used(&pool->caches) && ss_reserved(pool);
 }
 
 /* With a pool its memory goes, if nobody has to wait for that. So the device is asked, as for a
@@ -222,9 +216,13 @@ static void release_destroyed(struct ss_pool *pool)
 	ss_fence_poll(core, NULL, -1);
 	if (ss_may_give(pool, SS_GIVE_UNASKED))
 		ss_pool_release(pool, 0, UINT64_MAX, SS_TRACE_TRIM_RESET);
-	ss_pools_each(core, pool->mem.dev, look_for_rest, &any);
-	if (any && ss_device_may_give(core, pool->mem.dev, SS_GIVE_FENCED))
-		ss_pools_each(core, pool->mem.dev, release_rest, NULL);
+	SS_POOLS_EACH(rest, core, pool->mem.dev)
+		any |= has_rest(rest);
+	if (!any || !ss_device_may_give(core, pool->mem.dev, SS_GIVE_FENCED))
+		return;
+	SS_POOLS_EACH(rest, core, pool->mem.dev)
+		if (has_rest(rest) && ss_others_may_give(rest))
+			ss_pool_release(rest, 0, UINT64_MAX, SS_TRACE_TRIM_RESET);
 }
 
 enum ss_status ss_pool_destroy(struct ss_core *core, struct ss_pool *pool)

@@ -94,7 +94,7 @@ struct ss_chunk *ss_chunks_gather(struct ss_memory *m, const struct ss_block *ta
 
 		pthread_mutex_lock(&m->lock);
 		SS_INDEX_EACH(range, &m->completed)
-		pick_to_move(range, &s);
+			pick_to_move(range, &s);
 		b = detach(m, &s);
 		m->moved += b != NULL;
 		pthread_mutex_unlock(&m->lock);
@@ -125,8 +125,8 @@ uint64_t ss_chunks_movable(struct ss_memory *m, const struct ss_run *run)
 	uint64_t bytes = 0;
 
 	SS_INDEX_EACH(b, &m->completed)
-	if (b->addr >= run->to || b->addr + b->size <= run->from)
-		bytes += ss_memory_movable(m, b);
+		if (b->addr >= run->to || b->addr + b->size <= run->from)
+			bytes += ss_memory_movable(m, b);
 	return bytes;
 }
 
@@ -138,18 +138,18 @@ static void find_old(struct ss_memory *m, struct search *s)
 	struct ss_chunk *c;
 
 	SS_INDEX_EACH(b, &m->completed)
-	for (uint64_t at = 0; (c = next_whole(s->v, b, &at));) {
-		if (!c->idle_since)
-			c->idle_since = b->n ? b->n : s->now ? s->now : 1;
-		if (c->idle_since > s->newest)
-			s->newest = c->idle_since;
-		if (!s->oldest || c->idle_since < s->oldest)
-			s->oldest = c->idle_since;
-		if (!s->chunk && c->size <= s->most && c->idle_since <= s->older_than) {
-			s->range = b;
-			s->chunk = c;
+		for (uint64_t at = 0; (c = next_whole(s->v, b, &at));) {
+			if (!c->idle_since)
+				c->idle_since = b->n ? b->n : s->now ? s->now : 1;
+			if (c->idle_since > s->newest)
+				s->newest = c->idle_since;
+			if (!s->oldest || c->idle_since < s->oldest)
+				s->oldest = c->idle_since;
+			if (!s->chunk && c->size <= s->most && c->idle_since <= s->older_than) {
+				s->range = b;
+				s->chunk = c;
+			}
 		}
-	}
 }
 
 uint64_t ss_chunks_give(struct ss_memory *m, uint64_t target, uint64_t older_than, bool one)

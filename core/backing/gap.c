@@ -106,10 +106,10 @@ void ss_gap_find(struct ss_memory *m, struct ss_run *run, bool lowest)
 {
 	run->gap = NULL;
 	SS_INDEX_EACH(gap, &m->vmm->gaps)
-	if (lowest)
-		consider_lowest(gap, run);
-	else
-		consider(gap, run);
+		if (lowest)
+			consider_lowest(gap, run);
+		else
+			consider(gap, run);
 }
 
 struct ss_block *ss_gap_below(struct ss_memory *m)
@@ -117,8 +117,8 @@ struct ss_block *ss_gap_below(struct ss_memory *m)
 	struct ss_block *lowest = NULL;
 
 	SS_INDEX_EACH(gap, &m->vmm->gaps)
-	if (ss_block_next(gap) && !(lowest && gap->addr > lowest->addr))
-		lowest = gap;
+		if (ss_block_next(gap) && !(lowest && gap->addr > lowest->addr))
+			lowest = gap;
 	return lowest;
 }
 

@@ -85,8 +85,8 @@ void ss_arena_settle(struct ss_stream_cache *q)
 		return;
 	q->apart = false;
 	SS_INDEX_EACH(right, &q->own)
-	if (ss_is_own(ss_block_prev(right), q->slot))
-		ss_picked_push(&picked, right);
+		if (ss_is_own(ss_block_prev(right), q->slot))
+			ss_picked_push(&picked, right);
 	while ((b = ss_picked_pop(&picked))) {
 		prev = ss_block_prev(b);
 		ss_index_remove(&q->own, prev);

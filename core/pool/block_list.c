@@ -59,10 +59,8 @@ static void copy_segment(struct copy *c, struct ss_pool *pool, const struct ss_s
 }
 
 /* Counts what there was no room for. */
-static void copy_pool(struct ss_pool *pool, void *arg)
+static void copy_pool(struct copy *c, struct ss_pool *pool)
 {
-	struct copy *c = arg;
-
 	if (!ss_reserved(pool))
 		return;
 	ss_pool_lock(pool);
@@ -83,7 +81,8 @@ size_t ss_blocks_list(struct ss_core *core, struct ss_block_entry **out)
 
 	for (;;) {
 		c.count = 0;
-		ss_pools_each(core, -1, copy_pool, &c);
+		SS_POOLS_EACH(pool, core, -1)
+			copy_pool(&c, pool);
 		if (c.count <= c.room)
 			break;
 		free(c.block);

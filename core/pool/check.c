@@ -20,8 +20,7 @@ static void check_index(struct checker *c, const struct ss_free_index *x, uint32
 {
 	uint64_t bytes = 0;
 
-	SS_INDEX_EACH(b, x)
-	{
+	SS_INDEX_EACH(b, x) {
 		bytes += b->size;
 		if (!ss_is_free_on(b, slot))
 			c->broken =
@@ -68,9 +67,8 @@ static void check_segment(struct checker *c, struct ss_segment *seg)
 		c->broken = "blocks do not fill their segment";
 }
 
-static void check_pool(struct ss_pool *pool, void *arg)
+static void check_pool(struct checker *c, struct ss_pool *pool)
 {
-	struct checker *c = arg;
 	uint64_t queued = 0;
 
 	c->pool = pool;
@@ -102,6 +100,7 @@ const char *ss_check(struct ss_core *core)
 {
 	struct checker c = {0};
 
-	ss_pools_each(core, -1, check_pool, &c);
+	SS_POOLS_EACH(pool, core, -1)
+		check_pool(&c, pool);
 	return c.broken;
 }

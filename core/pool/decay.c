@@ -35,9 +35,8 @@ static uint64_t apart(const struct ss_core *core)
 	return core->opt.decay_ms / LOOKS + 1;
 }
 
-static void decay_pool(struct ss_pool *pool, void *arg)
+static void decay_pool(struct ss_pool *pool, struct look *k)
 {
-	struct look *k = arg;
 	uint64_t decay = ss_core_of(pool)->opt.decay_ms, target;
 	bool may = k->idle ? ss_others_may_give(pool) : ss_may_give(pool, SS_GIVE_UNASKED), trim;
 
@@ -80,7 +79,8 @@ void ss_decay_run(struct ss_core *core, int dev, bool device_idle)
 	if (dev < 0 || dev >= core->devices || !atomic_load(&ss_device_pools(core, dev)->def))
 		return;
 	k.now = ss_now_ms(core);
-	ss_pools_each(core, dev, decay_pool, &k);
+	SS_POOLS_EACH(pool, core, dev)
+		decay_pool(pool, &k);
 }
 
 void ss_freed_idle(struct ss_core *core, int dev)
@@ -110,10 +110,9 @@ static bool wants_back(struct ss_pool *pool, bool decays)
 }
 
 /* Is anything idle in the pool that should go? The answer is in `waits` and `others`. */
-static void look_for_idle(struct ss_pool *pool, void *arg)
+static void look_for_idle(struct ss_pool *pool, struct look *k)
 {
 	uint64_t reserved = ss_reserved(pool);
-	struct look *k = arg;
 
 	if (!reserved || reserved <= ss_used(&pool->caches) || !wants_back(pool, k->decays))
 		return;
@@ -139,14 +138,16 @@ static void look(struct ss_core *core, int dev, bool decays)
 		return;
 	if (decays)
 		atomic_store_explicit(&d->look, k.now + apart(core), memory_order_relaxed);
-	ss_pools_each(core, dev, look_for_idle, &k);
+	SS_POOLS_EACH(pool, core, dev)
+		look_for_idle(pool, &k);
 	if (k.waits) {
 		k.idle = ss_device_may_give(core, dev, SS_GIVE_QUERIED);
 		if (decays && atomic_load(&d->busy))
 			atomic_store_explicit(&d->look, k.now + 1, memory_order_relaxed);
 	}
 	if (k.idle || k.others)
-		ss_pools_each(core, dev, decay_pool, &k);
+		SS_POOLS_EACH(pool, core, dev)
+			decay_pool(pool, &k);
 }
 
 static bool is_due(struct ss_core *core, int dev)
@@ -218,11 +219,10 @@ void ss_decay_begin(struct ss_core *core)
 
 /* After a look: when will more of the pool be due? A threshold knows no age, so what may go by it
  * has gone. */
-static void look_for_next(struct ss_pool *pool, void *arg)
+static void look_for_next(struct ss_pool *pool, struct look *k)
 {
 	uint64_t reserved = ss_reserved(pool), since, due;
 	struct ss_core *core = ss_core_of(pool);
-	struct look *k = arg;
 
 	if (reserved < ss_used(&pool->caches) + atomic_load(&pool->kept) + SS_FRAME ||
 	    !wants_back(pool, true))
@@ -258,13 +258,16 @@ uint64_t ss_decay_next(struct ss_core *core, int dev)
 		return looks - k.now;
 	atomic_store(&d->look, k.now + apart(core));
 	ss_fence_poll(core, NULL, -1);
-	ss_pools_each(core, dev, look_for_idle, &k);
+	SS_POOLS_EACH(pool, core, dev)
+		look_for_idle(pool, &k);
 	/* That frees have completed nobody else asks. */
 	if (k.waits || k.others)
 		k.idle = ss_device_may_give(core, dev, SS_GIVE_QUERIED);
 	if (k.idle || k.others)
-		ss_pools_each(core, dev, decay_pool, &k);
-	ss_pools_each(core, dev, look_for_next, &k);
+		SS_POOLS_EACH(pool, core, dev)
+			decay_pool(pool, &k);
+	SS_POOLS_EACH(pool, core, dev)
+		look_for_next(pool, &k);
 	d->more = k.late && k.given;
 	if (d->more)
 		return 0;

@@ -111,19 +111,14 @@ void ss_device_initial(struct ss_pool *pool)
 
 /* ---- from outside ---------------------------------------------------------------------- */
 
-static void sum_idle(struct ss_pool *pool, void *arg)
-{
-	uint64_t reserved = ss_reserved(pool);
-	uint64_t used = ss_used(&pool->caches) + atomic_load(&pool->kept);
-
-	*(uint64_t *)arg += ss_minus(reserved, used);
-}
-
 uint64_t ss_idle_bytes(struct ss_core *core, int dev)
 {
-	uint64_t idle = 0;
+	uint64_t idle = 0, reserved;
 
-	ss_pools_each(core, dev, sum_idle, &idle);
+	SS_POOLS_EACH(pool, core, dev) {
+		reserved = ss_reserved(pool);
+		idle += ss_minus(reserved, ss_used(&pool->caches) + atomic_load(&pool->kept));
+	}
 	return idle;
 }
 
@@ -176,50 +171,45 @@ enum ss_status ss_device_add_peers(struct ss_core *core, int dev, uint64_t peers
 	return s;
 }
 
-static void add_users(struct ss_pool *pool, void *arg)
+/* Devices with access to memory of the pools of dev. */
+static uint64_t users_of(struct ss_core *core, int dev)
 {
-	if (pool->mem.vmm || ss_reserved(pool))
-		*(uint64_t *)arg |= ss_access(pool);
+	uint64_t devices = 0;
+
+	SS_POOLS_EACH(pool, core, dev)
+		if (pool->mem.vmm || ss_reserved(pool))
+			devices |= ss_access(pool);
+	return devices;
 }
 
 uint64_t ss_reset_waits_for(struct ss_core *core, int dev)
 {
-	uint64_t devices = 0, others = 0;
+	uint64_t others = 0;
 
 	if (!is_device(core, dev))
 		return 0;
-	ss_pools_each(core, dev, add_users, &devices);
 	for (int other = 0; other < core->devices && !others; other++)
-		if (other != dev)
-			ss_pools_each(core, other, add_users, &others);
-	return others ? devices | 1ull << dev : devices;
+		others = other != dev ? users_of(core, other) : 0;
+	return users_of(core, dev) | (others ? 1ull << dev : 0);
 }
 
 /* ---- the end ------------------------------------------------------------------------------ */
-
-static void look_for_vmm(struct ss_pool *pool, void *arg)
-{
-	*(bool *)arg |= ss_memory_maps(&pool->mem) && ss_reserved(pool);
-}
 
 bool ss_must_unmap(struct ss_core *core, int dev)
 {
 	bool any = false;
 
-	if (is_device(core, dev) && core->info[dev].unmap_at_exit)
-		ss_pools_each(core, dev, look_for_vmm, &any);
+	if (!is_device(core, dev) || !core->info[dev].unmap_at_exit)
+		return false;
+	SS_POOLS_EACH(pool, core, dev)
+		any |= ss_memory_maps(&pool->mem) && ss_reserved(pool);
 	return any;
-}
-
-static void unmap(struct ss_pool *pool, void *arg)
-{
-	(void)arg;
-	ss_memory_unmap_all(&pool->mem);
 }
 
 void ss_unmap(struct ss_core *core, int dev)
 {
-	ss_pools_each(core, dev, unmap, NULL);
+	SS_POOLS_EACH(pool, core, dev)
+		ss_memory_unmap_all(&pool->mem);
 }
 
 /* From now on nobody finds the pools of dev. New default pools are made at the next use. */
@@ -240,17 +230,15 @@ static void unlist_pools(struct ss_core *core, int dev)
 	pthread_mutex_unlock(&core->pools->lock);
 }
 
-static void reset_pool(struct ss_pool *pool, void *arg)
+static void reset_pool(struct ss_pool *pool, bool idle)
 {
-	const bool *idle = arg;
-
 	/* Another thread has made it meanwhile. */
 	if (!atomic_load(&pool->dying))
 		return;
 	/* A thread that maps or gives access just now comes to its end first. */
 	if (ss_memory_claim(&pool->mem, true, NULL)) {
 		ss_stats_ended(pool);
-		ss_pool_drop_memory(pool, *idle ? SS_DROP_OUTLIVES : SS_DROP_FORGET);
+		ss_pool_drop_memory(pool, idle ? SS_DROP_OUTLIVES : SS_DROP_FORGET);
 		ss_memory_unclaim(&pool->mem);
 	}
 }
@@ -265,7 +253,8 @@ void ss_device_reset_begin(struct ss_core *core, int dev, bool idle)
 	/* What another thread got now would go with the real reset, and the pool would not know. */
 	ss_growth_forbid(core, dev);
 	unlist_pools(core, dev);
-	ss_pools_each(core, dev, reset_pool, &idle);
+	SS_POOLS_EACH(pool, core, dev)
+		reset_pool(pool, idle);
 	ss_order_reset(core, dev);
 	atomic_store(&d->initial_done, false);
 	atomic_store(&d->busy, NULL);

@@ -44,13 +44,13 @@ static uint64_t movable(struct ss_pool *pool)
 	uint64_t bytes = 0;
 
 	SS_INDEX_EACH(b, &pool->mem.completed)
-	bytes += ss_memory_movable(&pool->mem, b);
+		bytes += ss_memory_movable(&pool->mem, b);
 	SS_CACHES_EACH(q, &pool->caches) {
 		if (!ss_cache_free_hint(q))
 			continue;
 		ss_bias_visit(&q->lock);
 		SS_ARENA_EACH(b, q)
-		bytes += ss_memory_movable(&pool->mem, b);
+			bytes += ss_memory_movable(&pool->mem, b);
 		ss_bias_unlock(&q->lock);
 	}
 	return bytes;

@@ -8,9 +8,8 @@
 #include "core/pool/release.h"
 #include "core/pool/request.h"
 
-static void reclaim(struct ss_pool *pool, void *arg)
+static void reclaim(struct ss_pool *pool)
 {
-	(void)arg;
 	ss_pool_lock(pool);
 	ss_reclaim_all(pool);
 	ss_pool_unlock(pool);
@@ -39,18 +38,18 @@ static void fence(struct ss_core *core, struct ss_timeline *tl)
 }
 
 /* Fences for all that waits in arenas and epochs of one pool. */
-static void fence_everything(struct ss_pool *pool, void *arg)
+static void fence_everything(struct ss_pool *pool)
 {
 	struct ss_core *core = ss_core_of(pool);
 	struct ss_timeline *tl;
 
-	reclaim(pool, arg);
+	reclaim(pool);
 	SS_CACHES_EACH(q, &pool->caches)
 		if (ss_cache_free_hint(q))
 			fence(core, q->tl);
 	for (uint32_t i = 0; (tl = next_waited(pool, &i));)
 		fence(core, tl);
-	reclaim(pool, arg);
+	reclaim(pool);
 }
 
 /* ---- giving back ------------------------------------------------------------------------ */
@@ -63,10 +62,8 @@ struct release {
 
 /* Where giving back waits for the whole device, a kernel that never ends would make the wait
  * endless: then only a device that is known to be idle gives. */
-static void release_idle(struct ss_pool *pool, void *arg)
+static void release_idle(struct ss_pool *pool, struct release *r)
 {
-	struct release *r = arg;
-
 	if (!ss_may_give(pool, SS_GIVE_UNASKED)) {
 		if (ss_reserved(pool) <= ss_used(&pool->caches))
 			return;
@@ -79,12 +76,16 @@ static void release_idle(struct ss_pool *pool, void *arg)
 	ss_pool_reap(pool);
 }
 
-/* Idle bytes, less those that exported blocks hold beside live ones. */
-static void sum_givable(struct ss_pool *pool, void *arg)
+/* Idle bytes of all pools, less those that exported blocks hold beside live ones. */
+static uint64_t givable(struct ss_core *core, int dev)
 {
-	uint64_t used = ss_used(&pool->caches) + ss_ipc_pinned(pool), reserved = ss_reserved(pool);
+	uint64_t bytes = 0, used;
 
-	*(uint64_t *)arg += ss_minus(reserved, used);
+	SS_POOLS_EACH(pool, core, dev) {
+		used = ss_used(&pool->caches) + ss_ipc_pinned(pool);
+		bytes += ss_minus(ss_reserved(pool), used);
+	}
+	return bytes;
 }
 
 /* A pool at its maxSize has room only where it gives back itself. */
@@ -95,7 +96,8 @@ static void each_giver(struct ss_request *q, struct release *r)
 	if (max && ss_reserved(q->pool) + q->size > ss_round(max, SS_FRAME))
 		release_idle(q->pool, r);
 	else
-		ss_pools_each(ss_core_of(q->pool), q->pool->mem.dev, release_idle, r);
+		SS_POOLS_EACH(pool, ss_core_of(q->pool), q->pool->mem.dev)
+			release_idle(pool, r);
 }
 
 /* ---- the steps ------------------------------------------------------------------------------ */
@@ -106,11 +108,11 @@ static bool could_fit(struct ss_pool *pool, uint64_t size)
 {
 	struct ss_core *core = ss_core_of(pool);
 	const struct ss_device_memory *d = ss_device_memory(core, pool->mem.dev);
-	uint64_t max = atomic_load(&pool->mem.max_bytes), idle = 0, left = 0, reserved, taken;
+	uint64_t max = atomic_load(&pool->mem.max_bytes), idle, left = 0, reserved, taken;
 
 	if (max && ss_used(&pool->caches) + size > ss_round(max, SS_FRAME))
 		return false;
-	ss_pools_each(core, pool->mem.dev, sum_givable, &idle);
+	idle = givable(core, pool->mem.dev);
 	/* What is on its way back is in neither figure. Memory moves from the first to the second
 	 * only, so they are read in this order. */
 	reserved = atomic_load(&d->reserved);
@@ -149,9 +151,11 @@ enum ss_next ss_step_fences(struct ss_request *r)
 {
 	struct ss_core *core = ss_core_of(r->pool);
 
-	ss_pools_each(core, r->pool->mem.dev, fence_everything, NULL);
+	SS_POOLS_EACH(pool, core, r->pool->mem.dev)
+		fence_everything(pool);
 	ss_fence_poll(core, NULL, -1);
-	ss_pools_each(core, r->pool->mem.dev, fence_everything, NULL);
+	SS_POOLS_EACH(pool, core, r->pool->mem.dev)
+		fence_everything(pool);
 	return SS_AGAIN;
 }
 
@@ -227,10 +231,8 @@ static void waits_for(struct ss_pool *pool, struct flight *f, uint32_t slot, uin
 		f->null |= 1ull << ss_timeline_device(tl);
 }
 
-static void in_flight(struct ss_pool *pool, void *arg)
+static void in_flight(struct ss_pool *pool, struct flight *f)
 {
-	struct flight *f = arg;
-
 	ss_pool_lock(pool);
 	SS_CACHES_EACH(q, &pool->caches)
 		if (ss_cache_free_hint(q))
@@ -249,7 +251,8 @@ static bool nap(struct ss_core *core, int dev, uint64_t end, unsigned *ms)
 	bool idle = false, wait = false, busy;
 	struct flight f = {0};
 
-	ss_pools_each(core, dev, in_flight, &f);
+	SS_POOLS_EACH(pool, core, dev)
+		in_flight(pool, &f);
 	if (!*ms || now >= end)
 		return false;
 	if (!f.fenced && !atomic_load(&ss_device_memory(core, dev)->giving)) {
@@ -280,7 +283,8 @@ static enum ss_next host_wait(struct ss_request *r)
 		uint64_t gave = atomic_load(&ss_device_memory(core, dev)->gave), settled;
 
 		ss_fence_poll(core, NULL, -1);
-		ss_pools_each(core, dev, reclaim, NULL);
+		SS_POOLS_EACH(pool, core, dev)
+			reclaim(pool);
 		settled = atomic_load(&ss_device_pools(core, dev)->settled);
 		r->oom.over = ss_now_ms(core) >= r->oom.end;
 		if (settled != r->oom.settled || gave != r->oom.gave) {
@@ -320,10 +324,12 @@ bool ss_give_back(struct ss_core *core, int dev, bool may_wait, uint64_t *end)
 	r.end = *end;
 	gave = atomic_load(&ss_device_memory(core, dev)->gave);
 	if (may_wait)
-		ss_pools_each(core, dev, fence_everything, NULL);
+		SS_POOLS_EACH(pool, core, dev)
+			fence_everything(pool);
 	do {
 		ss_fence_poll(core, NULL, -1);
-		ss_pools_each(core, dev, release_idle, &r);
+		SS_POOLS_EACH(pool, core, dev)
+			release_idle(pool, &r);
 	} while (!r.given && may_wait && nap(core, dev, r.end, &ms));
 	if (may_wait)
 		ss_trace_wait_end(begin, SS_TRACE_WAIT_MEMORY, dev, NULL);

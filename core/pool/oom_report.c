@@ -24,7 +24,7 @@ static uint64_t survey(struct ss_pool *pool, uint64_t *largest, const struct vis
 		ss_arena_settle(q);
 		bytes = q->own.bytes + q->foreign.bytes;
 		SS_ARENA_EACH(b, q)
-		ss_raise(largest, b->size);
+			ss_raise(largest, b->size);
 		ss_bias_unlock(&q->lock);
 		if (bytes && visit)
 			visit->v->stream(ss_timeline_native(q->tl), bytes, visit->arg);
@@ -33,28 +33,24 @@ static uint64_t survey(struct ss_pool *pool, uint64_t *largest, const struct vis
 	for (struct ss_epoch *e = pool->epochs; e; e = e->next)
 		in_flight += e->bytes;
 	SS_INDEX_EACH(b, &pool->mem.completed)
-	ss_raise(largest, b->size);
+		ss_raise(largest, b->size);
 	return in_flight;
-}
-
-static void raise_largest(struct ss_pool *pool, void *largest)
-{
-	ss_pool_lock(pool);
-	survey(pool, largest, NULL);
-	ss_pool_unlock(pool);
 }
 
 uint64_t ss_largest_free(struct ss_core *core, int device)
 {
 	uint64_t largest = 0;
 
-	ss_pools_each(core, device, raise_largest, &largest);
+	SS_POOLS_EACH(pool, core, device) {
+		ss_pool_lock(pool);
+		survey(pool, &largest, NULL);
+		ss_pool_unlock(pool);
+	}
 	return largest;
 }
 
-static void visit_pool(struct ss_pool *pool, void *arg)
+static void visit_pool(struct ss_pool *pool, const struct visit *visit)
 {
-	const struct visit *visit = arg;
 	struct ss_oom_pool p = {
 		.kind = pool->classic    ? "classic" :
 			pool->is_default ? "default" :
@@ -89,7 +85,8 @@ void ss_oom_visit(struct ss_core *core, int dev, const struct ss_oom_visitor *v,
 	if (!core->drv.limit || !core->drv.limit(core->drv.ctx, d.cause, sizeof(d.cause)))
 		d.cause[0] = '\0';
 	v->device(&d, arg);
-	ss_pools_each(core, dev, visit_pool, &visit);
+	SS_POOLS_EACH(pool, core, dev)
+		visit_pool(pool, &visit);
 }
 
 /* A limit that the user or the program set, and which leaves no room for r; 0: none. */

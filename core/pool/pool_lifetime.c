@@ -13,7 +13,6 @@
  *
  * Locks: pools->lock. No pool lock inside.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/pool/release.h"
@@ -212,26 +211,17 @@ struct ss_pool *ss_pool_ref_handle(struct ss_core *core, void *handle)
 	return find(core, handle, true);
 }
 
-void ss_pools_each(struct ss_core *core, int dev, void (*each)(struct ss_pool *, void *), void *arg)
+struct ss_pool *ss_pool_next(struct ss_core *core, int dev, struct ss_pool *last)
 {
-	struct ss_pool *pool, *few[16], **list = few;
-	size_t n = 0, max = 0;
+	struct ss_pool *pool;
 
 	pthread_mutex_lock(&core->pools->lock);
-	for (pool = core->pools->list; pool; pool = pool->next)
-		max += dev < 0 || pool->mem.dev == dev;
-	if (max > sizeof(few) / sizeof(few[0]))
-		list = malloc(max * sizeof(*list));
-	for (pool = core->pools->list; list && pool; pool = pool->next)
-		if ((dev < 0 || pool->mem.dev == dev) && ss_pool_ref(pool))
-			list[n++] = pool;
+	pool = last ? last->next : core->pools->list;
+	while (pool && ((dev >= 0 && pool->mem.dev != dev) || !ss_pool_ref(pool)))
+		pool = pool->next;
 	pthread_mutex_unlock(&core->pools->lock);
-	for (size_t i = 0; i < n; i++) {
-		each(list[i], arg);
-		ss_pool_unref(list[i]);
-	}
-	if (list != few)
-		free(list);
+	ss_pool_unref(last);
+	return pool;
 }
 
 void ss_pool_free(struct ss_pool *pool)

@@ -14,7 +14,7 @@
 
 #define SS_POOL_GONE (1u << 31)
 #define SS_HANDLE_TAG 0x5330000000000000ull /* no address: bits 48 to 63 are not canonical */
-#define SS_FREERS 16 /* threads told apart by what they freed */
+#define SS_FREERS 16                        /* threads told apart by what they freed */
 
 struct ss_pool {
 	struct ss_memory mem; /* its lock is the pool's lock */
@@ -163,9 +163,13 @@ bool ss_pool_ref(struct ss_pool *pool);
  * pool may find it ended, and born again: so only its atomics, and its core, are read before it is
  * entered. */
 void ss_pool_reap(struct ss_pool *pool);
-/* Calls `each` for the pools of dev (-1: of all), entered. */
-void ss_pools_each(struct ss_core *core, int dev, void (*each)(struct ss_pool *, void *),
-		   void *arg);
+/* The next pool of dev (-1: of any device) after `last`, which the caller leaves, or the first;
+ * entered. NULL: there are no more. */
+struct ss_pool *ss_pool_next(struct ss_core *core, int dev, struct ss_pool *last);
+/* All pools of dev (-1: of all devices), entered. The loop must run to its end. */
+#define SS_POOLS_EACH(pool, core, dev) \
+	for (struct ss_pool *pool = ss_pool_next(core, dev, NULL); pool; \
+	     pool = ss_pool_next(core, dev, pool))
 
 /* ---- reclaim.c: what has become usable. Pool lock held. -------------------------- */
 

@@ -207,7 +207,7 @@ static uint64_t ordered_bytes(struct ss_pool *pool, struct ss_timeline *x,
 			continue;
 		ss_bias_visit(&q->lock);
 		SS_ARENA_EACH(b, q)
-		bytes += is_ordered(b, &o) ? b->size : 0;
+			bytes += is_ordered(b, &o) ? b->size : 0;
 		ss_bias_unlock(&q->lock);
 	}
 	return bytes;

@@ -42,8 +42,8 @@ static struct ss_block *pick_all(struct ss_memory *m)
 	struct ss_block *picked = NULL;
 
 	SS_INDEX_EACH(b, &m->completed)
-	if (m->backing == SS_BACKING_VMM || !ss_is_whole(b))
-		ss_picked_push(&picked, b);
+		if (m->backing == SS_BACKING_VMM || !ss_is_whole(b))
+			ss_picked_push(&picked, b);
 	return picked;
 }
 
@@ -54,13 +54,11 @@ static struct ss_block *pick_beside(struct ss_stream_cache *q)
 
 	/* What lies on the right may have come to the stream, or completed, since there is a
 	 * border. */
-	SS_INDEX_EACH(b, &q->own)
-	{
+	SS_INDEX_EACH(b, &q->own) {
 		ss_border_review(b);
 		q->apart |= ss_is_own(ss_block_next(b), q->slot);
 	}
-	SS_INDEX_EACH(b, &q->own)
-	{
+	SS_INDEX_EACH(b, &q->own) {
 		prev = ss_block_prev(b);
 		next = ss_block_next(b);
 		if (ss_is_free_on(next, SS_SLOT_COMPLETED))

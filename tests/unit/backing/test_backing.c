@@ -36,7 +36,7 @@ static unsigned ranges(const struct ss_free_index *x)
 	unsigned count = 0;
 
 	SS_INDEX_EACH(b, x)
-	count++;
+		count++;
 	return count;
 }
 

@@ -42,7 +42,7 @@ static void check(unsigned count, uint64_t bytes)
 	struct visit v = {0};
 
 	SS_INDEX_EACH(b, &heap)
-	each(b, &v);
+		each(b, &v);
 	assert_int_equal(v.count, count);
 	assert_int_equal(v.bytes, bytes);
 }
@@ -159,7 +159,7 @@ static void test_resized(void **state)
 
 		memset(in, 1, sizeof(in));
 		SS_INDEX_EACH(range, &h)
-		each(range, &v);
+			each(range, &v);
 		bytes = v.bytes;
 		assert_int_equal(v.count, 100 - i);
 		assert_int_equal(bytes, h.bytes);
