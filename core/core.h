@@ -278,20 +278,21 @@ enum ss_status ss_free_found(struct ss_core *core, const struct ss_found *f,
 /* The same by the pointer. Errors as ss_free_async(). */
 enum ss_status ss_free_classic(struct ss_core *core, const void *ptr, struct ss_token *waited);
 
-/* hipMalloc and hipFree while `only` is the one timeline of its device. It then orders all work of
- * the device, so a free waits for nothing and the block may be handed out again at once. The caller
- * must synchronize `only` before a second timeline, or anybody else who could look at the memory,
- * comes into being. */
-enum ss_status ss_alloc_only(struct ss_core *core, struct ss_timeline *only, size_t size,
-			     void **out);
-/* The free of a block that ss_find() found, on the stream of `only`. SS_ERR_INVALID: it is gone. */
+/* hipMalloc and hipFree while `single` is the one timeline of its device. It then orders all work
+ * of the device, so a free waits for nothing and the block may be handed out again at once. The
+ * caller must synchronize `single` before a second timeline, or anybody else who could look at the
+ * memory, comes into being. */
+enum ss_status ss_alloc_single(struct ss_core *core, struct ss_timeline *single, size_t size,
+			       void **out);
+/* The free of a block that ss_find() found, on the stream of `single`. SS_ERR_INVALID: it is
+ * gone. */
 enum ss_status ss_free_stream(struct ss_core *core, const struct ss_found *f,
-			      struct ss_timeline *only);
+			      struct ss_timeline *single);
 /* The common case of both at a fraction of the cost, for the null stream. Alloc returns false, and
  * free returns -1 in place of the block's device, if it is not the common case; nothing was done
  * then. Free asks `may`, with no lock held, whether the condition above still holds. */
-bool ss_hit_only_alloc(struct ss_core *core, int dev, size_t size, void **out);
-int ss_hit_only_free(struct ss_core *core, void *ptr, bool (*may)(int dev));
+bool ss_hit_classic_alloc(struct ss_core *core, int dev, size_t size, void **out);
+int ss_hit_classic_free(struct ss_core *core, void *ptr, bool (*may)(int dev));
 
 /* ---- looking up pointers ------------------------------------------------ */
 

@@ -68,7 +68,7 @@ hipError_t do_hipMalloc(void **ptr, size_t size)
 	/* The process has one device, and one timeline orders its work. */
 	if (ss_fast_path() && likely(ptr && ss_rocm_devices == 1) &&
 	    (ss_debt_allowed_now(0) || ss_debt_allowed(0)) &&
-	    likely(ss_hit_only_alloc(ss_core, 0, size, ptr))) {
+	    likely(ss_hit_classic_alloc(ss_core, 0, size, ptr))) {
 		ss_debt_confirm(0);
 		return hipSuccess;
 	}
@@ -133,7 +133,7 @@ hipError_t do_hipFree(void *ptr)
 	int dev;
 
 	if (ss_fast_path() && likely(!atomic_load(&ss_self_imports))) {
-		dev = ss_hit_only_free(ss_core, ptr, ss_debt_add);
+		dev = ss_hit_classic_free(ss_core, ptr, ss_debt_add);
 		if (likely(dev >= 0)) {
 			ss_debt_confirm(dev);
 			return hipSuccess;

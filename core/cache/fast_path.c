@@ -86,17 +86,17 @@ static bool refill(struct ss_core *core, void *native)
 		    gen, atomic_load(&fast->frees[dev]) && !ss_nearly_full(core, dev));
 }
 
-static bool only_refill(struct ss_core *core, int dev)
+static bool classic_refill(struct ss_core *core, int dev)
 {
 	uint64_t gen = atomic_load_explicit(&core->recent_gen, memory_order_acquire);
 	struct ss_fast_path *fast = core->fast;
 	struct ss_recent *r = &ss_thread_record()->classic;
-	struct ss_timeline *only = ss_timeline_null(core, dev);
+	struct ss_timeline *single = ss_timeline_null(core, dev);
 
-	if (!only || fast->slow || ss_nearly_full(core, dev) || r == &ss_nobody.classic)
+	if (!single || fast->slow || ss_nearly_full(core, dev) || r == &ss_nobody.classic)
 		return false;
-	return note(r, atomic_load_explicit(&fast->classic[dev], memory_order_acquire), only, NULL,
-		    gen, true);
+	return note(r, atomic_load_explicit(&fast->classic[dev], memory_order_acquire), single,
+		    NULL, gen, true);
 }
 
 /* gen: r's, for what is to be done. */
@@ -314,23 +314,23 @@ int ss_hit_free(void *ptr, void *native, struct ss_core *core, ss_miss_free *mis
 
 /* ---- hipMalloc and hipFree while the null stream orders all work of the device ---- */
 
-static SS_NOINLINE bool only_alloc_refill(struct ss_core *core, int dev, size_t size, void **out)
+static SS_NOINLINE bool classic_alloc_refill(struct ss_core *core, int dev, size_t size, void **out)
 {
-	return only_refill(core, dev) &&
+	return classic_refill(core, dev) &&
 	       alloc_any(out, size, &ss_thread->classic, classic_align(size));
 }
 
-bool ss_hit_only_alloc(struct ss_core *core, int dev, size_t size, void **out)
+bool ss_hit_classic_alloc(struct ss_core *core, int dev, size_t size, void **out)
 {
 	struct ss_thread *t = ss_thread;
 
 	if (unlikely(!is_current(t->classic.gen, core) || t->classic.dev != dev))
-		return only_alloc_refill(core, dev, size, out);
+		return classic_alloc_refill(core, dev, size, out);
 	return likely(alloc_own(out, size, &t->classic, t, classic_align(size))) ||
 	       alloc_any(out, size, &t->classic, classic_align(size));
 }
 
-static SS_NOINLINE bool only_free_refill(struct ss_core *core, const void *ptr)
+static SS_NOINLINE bool classic_free_refill(struct ss_core *core, const void *ptr)
 {
 	struct ss_segment *seg = ss_map_segment(core, (uintptr_t)ptr);
 	int dev = -1;
@@ -341,17 +341,17 @@ static SS_NOINLINE bool only_free_refill(struct ss_core *core, const void *ptr)
 		if (set && set->memory->pool == seg->pool)
 			dev = d;
 	}
-	return dev >= 0 && only_refill(core, dev) && ss_thread->classic.free_gen;
+	return dev >= 0 && classic_refill(core, dev) && ss_thread->classic.free_gen;
 }
 
-int ss_hit_only_free(struct ss_core *core, void *ptr, bool (*may)(int dev))
+int ss_hit_classic_free(struct ss_core *core, void *ptr, bool (*may)(int dev))
 {
 	struct ss_thread *t = ss_thread;
 	const struct ss_recent *r;
 	struct ss_block *b;
 
 	if (unlikely(!is_current(t->classic.free_gen, core))) {
-		if (!only_free_refill(core, ptr))
+		if (!classic_free_refill(core, ptr))
 			return -1;
 		t = ss_thread; /* it may have got its record just now */
 	}

@@ -183,7 +183,7 @@ enum ss_status ss_alloc_current(struct ss_core *core, struct ss_timeline *tl, si
 	return s;
 }
 
-static enum ss_status alloc_classic(struct ss_core *core, int dev, struct ss_timeline *only,
+static enum ss_status alloc_classic(struct ss_core *core, int dev, struct ss_timeline *single,
 				    size_t size, void **out)
 {
 	struct ss_pool *pool = ss_pool_classic(core, dev);
@@ -199,11 +199,11 @@ static enum ss_status alloc_classic(struct ss_core *core, int dev, struct ss_tim
 		ss_device_initial(pool);
 		r.block = ss_whole_block_alloc(&r, size);
 	}
-	if (!r.block && only) {
-		r.cache = ss_cache_get(&pool->caches, only);
-		r.tl = r.cache ? only : NULL;
+	if (!r.block && single) {
+		r.cache = ss_cache_get(&pool->caches, single);
+		r.tl = r.cache ? single : NULL;
 		r.block = r.cache ? ss_cache_pop(r.cache, r.size, r.align, &r.id) : NULL;
-		ss_uncover(only);
+		ss_uncover(single);
 	}
 	/* While nobody has to wait for a share, what has completed is there at once. */
 	if (!r.block && !(!atomic_load(&pool->pressure.bytes) && ss_step_own(&r) == SS_FOUND) &&
@@ -218,10 +218,10 @@ enum ss_status ss_alloc_classic(struct ss_core *core, int dev, size_t size, void
 	return alloc_classic(core, dev, NULL, size, out);
 }
 
-enum ss_status ss_alloc_only(struct ss_core *core, struct ss_timeline *only, size_t size,
-			     void **out)
+enum ss_status ss_alloc_single(struct ss_core *core, struct ss_timeline *single, size_t size,
+			       void **out)
 {
-	return alloc_classic(core, ss_timeline_device(only), only, size, out);
+	return alloc_classic(core, ss_timeline_device(single), single, size, out);
 }
 
 static enum ss_status alloc_guarded(struct ss_pool *pool, struct ss_timeline *tl, size_t size,

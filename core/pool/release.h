@@ -12,13 +12,14 @@
  * gives back at no wait (hsa) the answer is yes, whatever `how`, and it costs nothing. Elsewhere
  * the device must be found idle:
  *
- *  how               what it costs                                     when it is yes
- *  SS_GIVE_UNASKED   nothing                                           never
- *  SS_GIVE_QUERIED   a query per stream; nothing is enqueued           every stream was at its end
- *  SS_GIVE_FENCED    a query per stream, and a fence for each that     the same; never where blocking streams join a
- *                    is not at its end; polled a few times             null stream that was used
- *  SS_GIVE_JOINED    the same, and a fence on the null stream joins    the same
- *                    the blocking streams
+ *  how              what it costs                                 when it is yes
+ *  SS_GIVE_UNASKED  nothing                                       never
+ *  SS_GIVE_QUERIED  a query per stream; nothing is enqueued       every stream was at its end
+ *  SS_GIVE_FENCED   a query per stream, and a fence for each      the same; never where blocking
+ *                   that is not at its end; polled a few times    streams join a null stream that
+ *                                                                 was used
+ *  SS_GIVE_JOINED   the same, and a fence on the null stream      every stream was at its end
+ *                   joins the blocking streams
  *
  * A yes proves that everything that was freed before the question has completed. It holds for the
  * moment: a command that another thread enqueues next may make the release wait after all. After a
@@ -32,7 +33,7 @@ bool ss_may_give(const struct ss_pool *pool, enum ss_give_how how);
 /* The same in two parts, for who asks once for all pools of a device: is the device idle (as if
  * giving back always waited), and are the others idle for whose streams giving memory of this pool
  * back waits, too? On vmm an unmap waits, from 7.14 on, for each device that can reach the memory,
- * and what a pool maps is opened to all (V21). */
+ * and what a pool maps is opened to all (V21 in docs/known-problems.md). */
 bool ss_device_may_give(struct ss_core *core, int dev, enum ss_give_how how);
 bool ss_others_may_give(const struct ss_pool *pool);
 /* Is the device found idle before `end` (ms)? Asks as SS_GIVE_JOINED does, and naps between. For

@@ -31,10 +31,10 @@ static enum ss_status serve(int dev, size_t size, void **ptr)
 
 	if (!single)
 		return ss_alloc_classic(ss_core, dev, size, ptr);
-	if (likely(ss_hit_only_alloc(ss_core, dev, size, ptr)))
+	if (likely(ss_hit_classic_alloc(ss_core, dev, size, ptr)))
 		status = SS_OK;
 	else
-		status = ss_alloc_only(ss_core, ss_timeline_null(ss_core, dev), size, ptr);
+		status = ss_alloc_single(ss_core, ss_timeline_null(ss_core, dev), size, ptr);
 	ss_debt_confirm(dev);
 	return status;
 }
