@@ -101,14 +101,15 @@ static bool may_hold(const struct ss_timeline *tl, const void *ptr, const struct
 						!ss_ipc_exported(ss_core, ptr, place.serial));
 }
 
-/* On the stream of the free, or of hipFree on one of ours of the block's device. */
+/* On the stream of the free, or of hipFree on one of ours of the block's device. The handle of a
+ * null stream means that of the current device, which need not be the block's. */
 static bool fill(const struct held *h)
 {
 	void *at = (void *)(uintptr_t)h->about.base;
 	struct ss_device_switch sw;
 	bool good;
 
-	if (!ss_device_switch(&sw, h->found.device))
+	if (!ss_device_switch(&sw, h->tl ? ss_timeline_device(h->tl) : h->found.device))
 		return false;
 	good = ss_fill_bytes(h->tl, at, VALUE, h->about.size);
 	ss_device_restore(&sw);
