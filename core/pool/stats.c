@@ -87,8 +87,16 @@ void ss_stats_ended(struct ss_pool *pool)
 	to->frees += s.frees;
 	to->misses += s.misses;
 	to->out_of_memory += s.out_of_memory;
+	to->reuse_same_stream += s.reuse_same_stream;
+	to->reuse_completed += s.reuse_completed;
+	to->reuse_event += s.reuse_event;
+	to->reuse_implicit += s.reuse_implicit;
+	to->reuse_internal += s.reuse_internal;
+	to->waits += s.waits;
 	to->grown += s.grown;
 	to->released_bytes += s.released_bytes;
+	to->trims += s.trims;
+	to->remaps += s.remaps;
 	ss_raise(&to->reserved_high, s.reserved_high);
 	ss_raise(&to->used_high, s.used_high);
 	pthread_mutex_unlock(&core->pools->lock);

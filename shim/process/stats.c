@@ -77,7 +77,10 @@ static void put_pool(const struct ss_pool_stats *s, void *arg)
 	fputs(", ", out);
 	put_string(out, "pool", s->kind);
 	fputs(", ", out);
-	put_string(out, "backing", s->backing);
+	if (s->backing)
+		put_string(out, "backing", s->backing);
+	else
+		fputs("\"backing\": null", out);
 #define N(field) fprintf(out, ", \"" #field "\": %" PRIu64, s->field)
 	N(allocations), N(frees), N(hits), N(misses), N(out_of_memory);
 	N(reuse_same_stream), N(reuse_completed), N(reuse_event), N(reuse_implicit);
@@ -85,6 +88,19 @@ static void put_pool(const struct ss_pool_stats *s, void *arg)
 	N(used), N(used_high), N(released_bytes), N(trims), N(remaps);
 #undef N
 	fputs("}", out);
+}
+
+/* Pools that are no more, as one. */
+static void put_ended(const struct ss_device_stats *d, void *arg)
+{
+	struct ss_pool_stats ended = *d->ended;
+
+	if (!d->ended_count)
+		return;
+	ended.device = d->device;
+	ended.kind = "ended";
+	ended.hits = ended.allocations - ended.misses;
+	put_pool(&ended, arg);
 }
 
 static void print_json(FILE *out, const char *host, int rank)
@@ -109,7 +125,7 @@ static void print_json(FILE *out, const char *host, int rank)
 		", \"host_bytes\": %" PRIu64 ", \"set_aside\": %" PRIu64 ", \"pools\": [",
 		total.fences, total.busy_queries, total.driver_calls, total.driver_ns,
 		ss_host_bytes(ss_core), aside);
-	ss_stats(ss_core, &(struct ss_stats_visitor){.pool = put_pool}, &list);
+	ss_stats(ss_core, &(struct ss_stats_visitor){put_ended, put_pool}, &list);
 	fputs("]}\n", out);
 }
 

@@ -35,7 +35,8 @@ int main(void)
 	OK(hipDeviceSynchronize());
 	stall(NULL);
 	OK(hipSetDevice(0));
-	/* The second one does not fit beside the first (SOMASHIM_CHECK_QUARANTINE), which goes back. */
+	/* The second one does not fit beside the first (SOMASHIM_CHECK_QUARANTINE), which goes
+	 * back. */
 	OK(hipFreeAsync(before, NULL));
 	OK(hipFreeAsync(next, NULL));
 	p = from_pool();

@@ -59,6 +59,23 @@ static void packets(unsigned flags)
 	       (unsigned long)(sim_count("hipEventRecord") + sim_count("hipStreamWriteValue64")));
 }
 
+/* A pool that is destroyed before the program ends. */
+static void own_pool(void)
+{
+	const hipMemPoolProps props = {.allocType = hipMemAllocationTypePinned,
+				       .location = {hipMemLocationTypeDevice, 0}};
+	hipMemPool_t pool;
+	void *p;
+
+	OK(hipMemPoolCreate(&pool, &props));
+	for (int i = 0; i < 3; i++) {
+		OK(hipMallocFromPoolAsync(&p, 4096, pool, NULL));
+		OK(hipFreeAsync(p, NULL));
+	}
+	OK(hipStreamSynchronize(NULL));
+	OK(hipMemPoolDestroy(pool));
+}
+
 static void on_signal(int sig)
 {
 	(void)sig;
@@ -87,6 +104,8 @@ int main(int argc, char **argv)
 		return WEXITSTATUS(status);
 	}
 	once(NULL);
+	if (!strcmp(how, "pool"))
+		own_pool();
 	if (!strcmp(how, "blocking"))
 		packets(hipStreamDefault);
 	if (!strcmp(how, "nonblocking"))

@@ -34,6 +34,18 @@ for how in exit _exit _Exit worker vfork signal; do
 		assert o["driver_calls"] > 0 and pool["hits"] + pool["misses"] == 1
 	END
 done
+# A pool that was destroyed is not forgotten.
+SOMASHIM_STATS=json preload "$program" pool
+python3 - "$dir/err" <<-'END' || fail "pool: $(cat "$dir/err")"
+	import json, sys
+	o, = [json.loads(line) for line in open(sys.argv[1])]
+	of = {pool["pool"]: pool for pool in o["pools"]}
+	assert sorted(of) == ["default", "ended"], of
+	ended = of["ended"]
+	assert ended["device"] == 0 and ended["allocations"] == ended["frees"] == 3, ended
+	assert ended["hits"] + ended["misses"] == 3 and ended["reuse_same_stream"] == 2, ended
+	assert ended["reserved"] == ended["used"] == 0 and ended["used_high"] == 4096, ended
+END
 SOMASHIM_STATS=json preload "$program"
 grep -q '"rank": null' "$dir/err" || fail "no rank outside of a job"
 
