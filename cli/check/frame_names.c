@@ -94,5 +94,8 @@ void ss_frame_names_add(struct ss_frame_names *n, json_t *frame)
 	if (source) {
 		json_object_set_new(frame, "source", json_string(source));
 		json_object_set_new(frame, "line", json_integer(line));
+		const char *folder = source[0] == '/' ? NULL : dwfl_line_comp_dir(at);
+		if (folder)
+			json_object_set_new(frame, "folder", json_string(folder));
 	}
 }

@@ -1,13 +1,82 @@
 /* SPDX-License-Identifier: MIT */
 /* Findings as SARIF 2.1.0, which code hosts show beside the source. */
+#include <ctype.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/check/found.h"
 #include "core/check/check.h"
 
+static const char *const about[SS_FAULTS] = {
+	[SS_FAULT_USE_BEFORE_ALLOC] = "A use of a block is not ordered after its allocation",
+	[SS_FAULT_FREE_BEFORE_ALLOC] = "The free of a block is not ordered after its allocation",
+	[SS_FAULT_USE_AFTER_FREE] = "A use of a block comes after its free",
+	[SS_FAULT_USE_FREE_RACE] = "Nothing orders the use of a block and its free before it",
+	[SS_FAULT_FREE_USE_RACE] = "The free of a block is not ordered after a use before it",
+	[SS_FAULT_DOUBLE_FREE] = "A block is freed twice",
+	[SS_FAULT_INTERIOR_FREE] = "An address inside a block is freed",
+	[SS_FAULT_FOREIGN_FREE] = "An address that no allocation returned is freed",
+	[SS_FAULT_WRONG_FREE] = "Memory is freed by the call for another kind of memory",
+	[SS_FAULT_DESTROYED_POOL] = "A call names a pool that was destroyed",
+	[SS_FAULT_OUT_OF_BOUNDS] = "A copy or a memset leaves its block",
+	[SS_FAULT_OVERWRITTEN] = "Bytes around a block were written",
+	[SS_FAULT_WRITE_AFTER_FREE] = "Bytes of a freed block were written",
+	[SS_FAULT_MEMORY_FAULT] = "The device faulted at an address",
+	[SS_FAULT_LEAK] = "A block is never freed",
+};
+
+/* Takes "." and ".." out of an absolute path. */
+static void normalize(char *path)
+{
+	char *to = path;
+
+	for (const char *from = path; *from;) {
+		size_t n = strcspn(from + 1, "/");
+
+		if (n == 2 && !strncmp(from + 1, "..", 2)) {
+			while (to > path && *--to != '/')
+				;
+		} else if (n && !(n == 1 && from[1] == '.')) {
+			memmove(to, from, n + 1);
+			to += n + 1;
+		}
+		from += n + 1;
+	}
+	*to = '\0';
+}
+
+/* A URI for the path. One that lies in the current folder is relative to it, as code hosts want it
+ * of a command that was called in the top folder of the sources. */
+static json_t *uri(const char *folder, const char *path)
+{
+	char whole[2 * PATH_MAX + 2], here[PATH_MAX], out[3 * sizeof(whole) + 8], *to = out;
+	size_t length = getcwd(here, sizeof(here)) ? strlen(here) : 0;
+	const char *from = path;
+
+	if (strlen(path) < PATH_MAX && strlen(folder) < PATH_MAX &&
+	    (folder[0] == '/' || path[0] == '/')) {
+		snprintf(whole, sizeof(whole), "%s%s%s", path[0] == '/' ? "" : folder,
+			 path[0] == '/' ? "" : "/", path);
+		normalize(whole);
+		from = whole;
+		if (length && !strncmp(whole, here, length) && whole[length] == '/')
+			from += length + 1;
+		else
+			to = stpcpy(out, "file://");
+	}
+	for (; *from && to < out + sizeof(out) - 4; from++)
+		if (isascii(*from) && (isalnum(*from) || strchr("/-._~+", *from)))
+			*to++ = *from;
+		else
+			to += sprintf(to, "%%%02X", (unsigned char)*from);
+	return json_stringn(out, (size_t)(to - out));
+}
+
 static json_t *location(const json_t *frame)
 {
+	const char *folder = json_string_value(json_object_get(frame, "folder"));
 	const char *source = json_string_value(json_object_get(frame, "source"));
 	const char *function = json_string_value(json_object_get(frame, "function"));
 	const char *module = json_string_value(json_object_get(frame, "module"));
@@ -15,11 +84,12 @@ static json_t *location(const json_t *frame)
 	json_t *l = json_object(), *physical;
 
 	if (source && line > 0) {
-		physical = json_pack("{s:{s:s}, s:{s:I}}", "artifactLocation", "uri", source,
-				     "region", "startLine", line);
+		physical = json_pack("{s:{s:o}, s:{s:I}}", "artifactLocation", "uri",
+				     uri(folder ? folder : "", source), "region", "startLine",
+				     line);
 	} else {
-		physical = json_pack("{s:{s:s}}", "artifactLocation", "uri",
-				     module ? module : "unknown");
+		physical = json_pack("{s:{s:o}}", "artifactLocation", "uri",
+				     uri("", module ? module : "unknown"));
 	}
 	json_object_set_new(l, "physicalLocation", physical);
 	if (function) {
@@ -91,8 +161,9 @@ bool ss_found_sarif(const struct ss_check_report *f, FILE *out)
 	json_t *results = json_array(), *rules = json_array(), *root;
 
 	for (int i = 0; i < SS_FAULTS; i++) {
-		json_array_append_new(rules,
-				      json_pack("{s:s}", "id", ss_fault_name((enum ss_fault)i)));
+		json_array_append_new(rules, json_pack("{s:s, s:{s:s}}", "id",
+						       ss_fault_name((enum ss_fault)i),
+						       "shortDescription", "text", about[i]));
 	}
 	for (size_t i = 0; i < json_array_size(f->findings); i++)
 		json_array_append_new(results, result(json_array_get(f->findings, i)));

@@ -7,28 +7,9 @@
 #include <string.h>
 
 #include "cli/writers/json.h"
+#include "core/base/utf8.h"
 
 #define DIGITS 10 /* jansson's default of 17 would show 0.1 as 0.10000000000000001 */
-
-/* Length in bytes of the valid UTF-8 character at `s`; 0 if there is none. */
-static size_t utf8_length(const unsigned char *s)
-{
-	unsigned c = s[0];
-	size_t n = c < 0x80              ? 1 :
-		   c >= 0xc2 && c < 0xe0 ? 2 :
-		   c >= 0xe0 && c < 0xf0 ? 3 :
-		   c >= 0xf0 && c < 0xf5 ? 4 :
-					   0;
-
-	for (size_t i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	/* Overlong forms, surrogates, and values past U+10FFFF. */
-	if ((c == 0xe0 && s[1] < 0xa0) || (c == 0xed && s[1] > 0x9f) ||
-	    (c == 0xf0 && s[1] < 0x90) || (c == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return n;
-}
 
 json_t *ss_json_text(const char *bytes)
 {
@@ -38,7 +19,7 @@ json_t *ss_json_text(const char *bytes)
 	if (!text)
 		return NULL;
 	while (*bytes) {
-		size_t n = utf8_length((const unsigned char *)bytes);
+		size_t n = ss_utf8_length(bytes);
 		const char *from = n ? bytes : replacement;
 		size_t length = n ? n : sizeof(replacement) - 1;
 		memcpy(to, from, length);

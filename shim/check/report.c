@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "config/sink.h"
+#include "core/base/utf8.h"
 #include "shim/check/inside.h"
 #include "shim/process/log.h"
 #include "trace/process_job.h"
@@ -101,16 +102,23 @@ static void put_text(FILE *out, const struct ss_finding *f)
 
 /* ---- JSON ---------------------------------------------------------------------- */
 
+/* A path need not be UTF-8, as JSON has to be. */
 static void put_string(FILE *out, const char *s)
 {
 	fputc('"', out);
-	for (; *s; s++)
-		if (*s == '"' || *s == '\\')
+	while (*s) {
+		size_t length = ss_utf8_length(s);
+
+		if (!length)
+			fprintf(out, "\\ufffd");
+		else if (*s == '"' || *s == '\\')
 			fprintf(out, "\\%c", *s);
 		else if ((unsigned char)*s < ' ')
 			fprintf(out, "\\u%04x", (unsigned char)*s);
 		else
-			fputc(*s, out);
+			fwrite(s, 1, length, out);
+		s += length ? length : 1;
+	}
 	fputc('"', out);
 }
 

@@ -115,7 +115,34 @@ result = run['results'][0]
 assert result['ruleId'] in [r['id'] for r in run['tool']['driver']['rules']], result
 assert result['locations'][0]['physicalLocation']['region']['startLine'] > 0, result
 assert 'let stream 2 wait' in result['message']['text'], result
+assert all(r['shortDescription']['text'] for r in run['tool']['driver']['rules']), run
 END
+
+# The name of a folder may be any bytes, but a URI and JSON may not. Sources in the current folder are relative to it.
+odd=$dir/$'a b#%\xc3\xa9 \xff'
+mkdir "$odd"
+cp "$corpus" "$odd/it"
+tool=$(realpath "$somashim")
+(cd "$(dirname "$0")/../.." && "$tool" check --sarif "$dir/found.sarif" "$odd/it" double-free) 2>"$dir/err" || fail "an odd folder: $?"
+says '^========= ERROR SUMMARY: 1 error$'
+silent 'NOT READ'
+python3 - "$dir" <<'END' || fail "the URIs"
+import json, re, sys
+def uris(x):
+    if isinstance(x, dict):
+        if 'artifactLocation' in x:
+            yield x['artifactLocation']['uri']
+        x = list(x.values())
+    if isinstance(x, list):
+        for y in x:
+            yield from uris(y)
+found = set(uris(json.load(open(sys.argv[1] + '/found.sarif'))))
+assert found and all(re.fullmatch(r"(file:///)?([\w/.~+-]|%[0-9A-F]{2})+", u, re.ASCII) for u in found), found
+assert any(u.startswith('file:///') and u.endswith('/a%20b%23%25%C3%A9%20%EF%BF%BD/it') for u in found), found
+END
+check 0 --sarif "$dir/found.sarif" "$corpus" double-free
+grep -q '"uri": "\(file:///.*/\)\?tests/check/wrong_frees\.c"' "$dir/found.sarif" || fail "no path from the top folder"
+rm -r "$odd"
 
 # What repeats is told once, and counted.
 check 0 --json="$dir/found.json" --sarif "$dir/found.sarif" "$corpus" use-after-free-three-times

@@ -159,6 +159,20 @@ static void peers(void)
 	char *old, *later, *small;
 	hipMemPool_t pool;
 
+	OK(hipMemPoolCreate(&pool, &props));
+	OK(hipMallocFromPoolAsync((void **)&old, LARGE, pool, a));
+	OK(hipMemPoolSetAccess(pool, &access, 1));
+	OK(hipMallocFromPoolAsync((void **)&later, LARGE, pool, a));
+	OK(hipMallocFromPoolAsync((void **)&small, 1000, pool, a));
+	OK(hipStreamSynchronize(a));
+	use_from_1(old, LARGE);
+	use_from_1(later, LARGE);
+	use_from_1(small, 1000);
+	OK(hipFreeAsync(old, a));
+	OK(hipFreeAsync(later, a));
+	OK(hipFreeAsync(small, a));
+	OK(hipMemPoolDestroy(pool));
+
 	OK(hipMalloc((void **)&old, LARGE));
 	OK(hipSetDevice(1));
 	OK(hipDeviceEnablePeerAccess(0, 0));
@@ -174,20 +188,6 @@ static void peers(void)
 	OK(hipSetDevice(1));
 	OK(hipDeviceDisablePeerAccess(0));
 	OK(hipSetDevice(0));
-
-	OK(hipMemPoolCreate(&pool, &props));
-	OK(hipMallocFromPoolAsync((void **)&old, LARGE, pool, a));
-	OK(hipMemPoolSetAccess(pool, &access, 1));
-	OK(hipMallocFromPoolAsync((void **)&later, LARGE, pool, a));
-	OK(hipMallocFromPoolAsync((void **)&small, 1000, pool, a));
-	OK(hipStreamSynchronize(a));
-	use_from_1(old, LARGE);
-	use_from_1(later, LARGE);
-	use_from_1(small, 1000);
-	OK(hipFreeAsync(old, a));
-	OK(hipFreeAsync(later, a));
-	OK(hipFreeAsync(small, a));
-	OK(hipMemPoolDestroy(pool));
 }
 
 /* A block has a handle for other processes, unless it is guarded. */

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Text that may be anything, where UTF-8 is asked for. */
+#ifndef SS_CORE_UTF8_H
+#define SS_CORE_UTF8_H
+
+#include <stddef.h>
+
+/* Length in bytes of the valid UTF-8 character at `s`, which 0 ends; 0 if there is none. */
+static inline size_t ss_utf8_length(const char *s)
+{
+	const unsigned char *b = (const unsigned char *)s;
+	unsigned c = b[0];
+	size_t n = c < 0x80              ? 1 :
+		   c >= 0xc2 && c < 0xe0 ? 2 :
+		   c >= 0xe0 && c < 0xf0 ? 3 :
+		   c >= 0xf0 && c < 0xf5 ? 4 :
+					   0;
+
+	for (size_t i = 1; i < n; i++)
+		if ((b[i] & 0xc0) != 0x80)
+			return 0;
+	/* Overlong forms, surrogates, and values past U+10FFFF. */
+	if ((c == 0xe0 && b[1] < 0xa0) || (c == 0xed && b[1] > 0x9f) ||
+	    (c == 0xf0 && b[1] < 0x90) || (c == 0xf4 && b[1] > 0x8f))
+		return 0;
+	return n;
+}
+
+#endif
