@@ -31,7 +31,7 @@ void ss_check_record_begin(struct ss_check *c, const void *event)
 	pthread_mutex_lock(&c->lock);
 	e = event_get(c, event);
 	if (e)
-		e->recording++;
+		e->overlaps |= e->recording++ != 0;
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -52,10 +52,12 @@ void ss_check_record_end(struct ss_check *c, const void *event, const void *stre
 		clock_drop(&e->clock);
 		clock_merge(c, &e->clock, &s->saw);
 		clock_raise(c, &e->clock, s->slot, s->n);
-		e->unknown = e->forever || e->recording;
+		e->unknown = e->forever || e->overlaps;
 	} else if (e && ok) {
 		e->unknown = true;
 	}
+	if (e && !e->recording)
+		e->overlaps = false;
 	pthread_mutex_unlock(&c->lock);
 }
 

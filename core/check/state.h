@@ -30,6 +30,7 @@ struct event {
 	const void *key;
 	struct clock clock;
 	unsigned recording; /* calls in progress */
+	bool overlaps;      /* several were at once, so it is not known which one is the last */
 	bool unknown;       /* recorded by what is not seen */
 	bool forever;
 	UT_hash_handle hh;
