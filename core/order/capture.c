@@ -18,9 +18,8 @@ static void wait_for_polls(struct ss_core *core, const struct ss_timeline *tl)
 	while (polled) {
 		polled = false;
 		pthread_mutex_lock(&o->lock);
-		for (uint32_t i = 0; i < o->slot_count; i++)
-			polled |= o->slots[i]->polling &&
-				  (o->slots[i] == tl || !o->slots[i]->alive);
+		SS_TIMELINES_EACH(other, o)
+			polled |= other->polling && (other == tl || !other->alive);
 		pthread_mutex_unlock(&o->lock);
 		if (polled)
 			sched_yield();

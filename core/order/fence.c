@@ -158,12 +158,11 @@ uint32_t ss_fence_pending(const struct ss_timeline *tl)
 
 uint32_t ss_fences_pending(const struct ss_core *core, int dev)
 {
-	struct ss_order *o = core->order;
-	uint32_t count = atomic_load_explicit(&o->slot_count, memory_order_acquire), pending = 0;
+	uint32_t pending = 0;
 
-	for (uint32_t i = 0; i < count; i++)
-		if (atomic_load_explicit(&o->slots[i]->dev, memory_order_relaxed) == dev)
-			pending += ss_fence_pending(o->slots[i]);
+	SS_TIMELINES_EACH(tl, core->order)
+		if (atomic_load_explicit(&tl->dev, memory_order_relaxed) == dev)
+			pending += ss_fence_pending(tl);
 	return pending;
 }
 

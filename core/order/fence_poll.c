@@ -134,7 +134,6 @@ static bool poll_one(struct ss_core *core, struct ss_timeline *tl)
 bool ss_fence_poll(struct ss_core *core, struct ss_timeline *tl, int dev)
 {
 	struct ss_order *o = core->order;
-	uint32_t count;
 	bool any = false;
 
 	if (tl)
@@ -142,10 +141,9 @@ bool ss_fence_poll(struct ss_core *core, struct ss_timeline *tl, int dev)
 		       poll_one(core, tl);
 	if (!atomic_load_explicit(&o->fences_pending, memory_order_relaxed))
 		return false;
-	count = atomic_load_explicit(&o->slot_count, memory_order_acquire);
-	for (uint32_t i = 0; i < count; i++)
-		if (dev < 0 || atomic_load_explicit(&o->slots[i]->dev, memory_order_relaxed) == dev)
-			any |= ss_fence_poll(core, o->slots[i], dev);
+	SS_TIMELINES_EACH(each, o)
+		if (dev < 0 || atomic_load_explicit(&each->dev, memory_order_relaxed) == dev)
+			any |= ss_fence_poll(core, each, dev);
 	return any;
 }
 

@@ -42,13 +42,11 @@ size_t ss_marks_take(struct ss_core *core, int dev, uint64_t access, struct ss_m
 		if ((d == dev || access >> d & 1) && !ss_timeline_null(core, d))
 			return 0;
 	pthread_mutex_lock(&o->lock);
-	for (uint32_t i = 0; i < o->slot_count; i++) {
-		struct ss_timeline *tl = o->slots[i];
-
+	SS_TIMELINES_EACH(tl, o) {
 		if (!concerns(tl, dev, access))
 			continue;
 		if (count < max)
-			out[count] = (struct ss_mark){i,
+			out[count] = (struct ss_mark){ss_timeline_slot(tl),
 						      tl->alive ? ss_timeline_now(tl) : tl->last};
 		ss_timeline_marked(tl);
 		count++;

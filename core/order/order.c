@@ -46,10 +46,10 @@ void ss_order_finish(struct ss_core *core)
 
 	if (!o)
 		return;
-	for (uint32_t i = 0; i < o->slot_count; i++) {
-		ss_fence_dropped(core, ss_fence_drop(core, o->slots[i]));
-		ss_clock_free(o->slots[i]->saw);
-		ss_host_free(core, o->slots[i], sizeof(*o->slots[i]));
+	SS_TIMELINES_EACH(tl, o) {
+		ss_fence_dropped(core, ss_fence_drop(core, tl));
+		ss_clock_free(tl->saw);
+		ss_host_free(core, tl, sizeof(*tl));
 	}
 	ss_table_finish(&o->by_handle);
 	ss_order_events_finish(core);
@@ -69,8 +69,7 @@ void ss_order_reset(struct ss_core *core, int dev)
 {
 	struct ss_order *o = core->order;
 
-	for (uint32_t i = 0; i < atomic_load(&o->slot_count); i++) {
-		struct ss_timeline *tl = o->slots[i];
+	SS_TIMELINES_EACH(tl, o) {
 		struct ss_pending *fences = NULL;
 		bool here;
 

@@ -74,9 +74,7 @@ bool ss_zombies_poll(struct ss_core *core, int dev)
 		return false;
 	ss_fence_poll(core, NULL, -1);
 	pthread_mutex_lock(&o->lock);
-	for (uint32_t i = 0; i < o->slot_count; i++) {
-		struct ss_timeline *tl = o->slots[i];
-
+	SS_TIMELINES_EACH(tl, o) {
 		if (tl->alive || atomic_load(&tl->progress.completed) >= tl->last)
 			continue;
 		any = true;

@@ -204,9 +204,7 @@ size_t ss_streams_nonblocking(struct ss_core *core, int dev, void **out, size_t 
 	size_t n = 0;
 
 	pthread_mutex_lock(&o->lock);
-	for (uint32_t i = 0; i < o->slot_count; i++) {
-		struct ss_timeline *tl = o->slots[i];
-
+	SS_TIMELINES_EACH(tl, o) {
 		if (!tl->alive || tl->dev != dev || tl->kind != SS_TL_NONBLOCKING)
 			continue;
 		if (n < max)

@@ -42,8 +42,8 @@ void ss_order_report_each(struct ss_core *core, int dev)
 	if (atomic_exchange(&o->dev[dev].report_each, true))
 		return;
 	pthread_mutex_lock(&o->lock);
-	for (uint32_t i = 0; i < o->slot_count; i++)
-		atomic_store_explicit(&o->slots[i]->reported_at, 0, memory_order_relaxed);
+	SS_TIMELINES_EACH(tl, o)
+		atomic_store_explicit(&tl->reported_at, 0, memory_order_relaxed);
 	pthread_mutex_unlock(&o->lock);
 }
 

@@ -113,6 +113,12 @@ static inline void ss_cover_end(struct ss_timeline *tl, unsigned cover)
 
 /* ---- stream_table.c: which streams exist ---------------------------------- */
 
+/* The timelines of all slots, also of those whose stream has ended. */
+#define SS_TIMELINES_EACH(tl, order) \
+	for (struct ss_timeline **tl##_at = (order)->slots, *tl; \
+	     tl##_at < (order)->slots + atomic_load(&(order)->slot_count) && (tl = *tl##_at); \
+	     tl##_at++)
+
 /* NULL: unknown, or missed. To be sure look again with the order lock held. */
 static inline struct ss_timeline *ss_timeline_listed(struct ss_core *core, const void *native)
 {
