@@ -63,25 +63,10 @@ struct ss_core *ss_core_create(const struct ss_driver *drv, const struct ss_opti
 	return core;
 }
 
-void ss_core_set_log(struct ss_core *core, FILE *log)
+void ss_core_watch(struct ss_core *core, const struct ss_watch *watch)
 {
-	core->log = log;
-}
-
-void ss_core_watch_oom(struct ss_core *core, void (*fn)(struct ss_core *, const struct ss_oom *))
-{
-	core->oom = fn;
-}
-
-void ss_core_watch_growth(struct ss_core *core, void (*fn)(void))
-{
-	core->grew = fn;
-}
-
-void ss_core_watch_blocks(struct ss_core *core, ss_block_watch *fn)
-{
-	core->block = fn;
-	core->fast->slow = true;
+	core->watch = *watch;
+	core->fast->slow |= watch->block != NULL;
 }
 
 void ss_core_destroy(struct ss_core *core)

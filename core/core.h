@@ -19,6 +19,7 @@
 #include "config/options.h"
 
 struct ss_core;
+struct ss_oom; /* core/statistics.h */
 struct ss_pool;
 struct ss_timeline;
 struct ss_segment;
@@ -36,19 +37,22 @@ bool ss_must_unmap(struct ss_core *core, int dev);
 /* Unmaps that memory. The caller has seen all work of the device end, and nobody uses memory of
  * the device any more. */
 void ss_unmap(struct ss_core *core, int dev);
-/* Sets where the core says that SOMASHIM_INITIAL failed, and that a runtime refuses to map memory;
- * NULL, the initial value, means nowhere. The caller owns `log`. Not thread safe: call it before
- * anything else. */
-void ss_core_set_log(struct ss_core *core, FILE *log);
-/* `fn` is called after the pools took memory of a device for an allocation, and when there was
- * none. The thread that allocates calls it, with no lock held. NULL, the initial value: nobody is
- * told. Not thread safe: call it before anything else. */
-void ss_core_watch_growth(struct ss_core *core, void (*fn)(void));
-/* `fn` is called for each block that is handed out (`allocated`), is freed, or goes with its device
- * at a reset: there a lock is held, so it calls nothing of the core. There are no hits from now on.
- * Not thread safe: call it before anything else. */
-typedef void ss_block_watch(bool allocated, const void *ptr, size_t size, const void *stream);
-void ss_core_watch_blocks(struct ss_core *core, ss_block_watch *fn);
+/* Who is told of what by the core. NULL: nobody. */
+struct ss_watch {
+	/* Where it says that SOMASHIM_INITIAL failed, and that a runtime refuses to map memory. The
+	 * caller owns it. */
+	FILE *log;
+	/* The pools took memory of a device for an allocation, or there was none. The thread that
+	 * allocates calls it, with no lock held. */
+	void (*grew)(void);
+	/* An allocation failed. As above. */
+	void (*out_of_memory)(struct ss_core *core, const struct ss_oom *oom);
+	/* A block was handed out (`allocated`), is freed, or goes with its device at a reset: there
+	 * a lock is held, so it calls nothing of the core. With it there are no hits. */
+	void (*block)(bool allocated, const void *ptr, size_t size, const void *stream);
+};
+/* Not thread safe: call it before anything else. The struct is copied. */
+void ss_core_watch(struct ss_core *core, const struct ss_watch *watch);
 
 /* ---- streams ------------------------------------------------------------ */
 

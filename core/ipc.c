@@ -10,7 +10,8 @@
  *
  * Locks: the pool's, dropped for the driver.
  */
-#include "core/pool/pool_state.h"
+#include "core/pool/reclaim.h"
+#include "core/pool/release.h"
 
 /* The live block at `addr` with its pool's lock held, if handles can be made for it; otherwise
  * NULL, no lock held, and *why (NULL allowed) says whether the address is ours. */

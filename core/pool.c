@@ -9,6 +9,7 @@
  */
 #include <stddef.h>
 
+#include "core/pool/reclaim.h"
 #include "core/pool/release.h"
 
 /* ---- making ------------------------------------------------------------------------ */

@@ -19,9 +19,6 @@ struct ss_oom {
 	/* A bit for each row of the ladder; 0: it is more than there can ever be */
 	uint64_t tried;
 };
-/* The thread whose allocation failed calls `fn`, with no lock held. NULL, the initial value: nobody
- * is told. Not thread safe: call it before anything else. */
-void ss_core_watch_oom(struct ss_core *core, void (*fn)(struct ss_core *, const struct ss_oom *));
 struct ss_oom_device {
 	bool known; /* the driver said what is free */
 	uint64_t free_bytes, total_bytes;

@@ -19,11 +19,11 @@
 #include "core/backing/segment.h"
 #include "core/backing/vmm.h"
 
-#define POOL_PARTS 64   /* a new chunk is at most this part of the pool, */
-#define RUN_PARTS 6     /* or this part of the bytes that are missing, whichever is more */
+#define POOL_PARTS 64 /* a new chunk is at most this part of the pool, */
+#define RUN_PARTS 6   /* or this part of the bytes that are missing, whichever is more */
 /* A pool has about so many chunks at most, since each may take a file descriptor */
 #define MOST_CHUNKS 768
-#define PLACES 3        /* other addresses that are tried after the driver refused one */
+#define PLACES 3 /* other addresses that are tried after the driver refused one */
 /* Bytes of a device that may be set aside before no pool maps more of it */
 #define ASIDE_MOST (256ull << 20)
 
@@ -140,20 +140,20 @@ static void say_refused(struct ss_memory *m)
 {
 	struct ss_core *core = m->core;
 
-	if (!core->log || atomic_exchange(&ss_device_memory(core, m->dev)->refused, true))
+	if (!core->watch.log || atomic_exchange(&ss_device_memory(core, m->dev)->refused, true))
 		return;
-	fprintf(core->log, "somashim: device %d: the runtime refuses to map memory for a pool; ",
-		m->dev);
+	fprintf(core->watch.log,
+		"somashim: device %d: the runtime refuses to map memory for a pool; ", m->dev);
 	if (aside(m))
-		fprintf(core->log,
+		fprintf(core->watch.log,
 			"%.1f MiB of it are set aside, because it cannot be unmapped, and "
 			"new pools come from hip\n",
 			(double)aside(m) / (1 << 20));
 	else
-		fprintf(core->log, "%s\n",
+		fprintf(core->watch.log, "%s\n",
 			m->backing == SS_BACKING_HIP ? "the pool comes from hip" :
 						       "an allocation may fail");
-	fflush(core->log);
+	fflush(core->watch.log);
 }
 
 enum ss_status ss_vmm_grow(struct ss_memory *m, const struct ss_growth *growth)

@@ -16,7 +16,6 @@
 #include "core/statistics.h"
 #include "trace/format.h"
 
-struct ss_oom;
 struct ss_map;       /* range/: addresses, segments, descriptors */
 struct ss_order;     /* order/: streams, events, fences */
 struct ss_devices;   /* backing/: what each device has given */
@@ -26,10 +25,7 @@ struct ss_pools;     /* pool/: the pools as objects */
 struct ss_core {
 	struct ss_driver drv;
 	struct ss_options opt;
-	FILE *log;                                            /* ss_core_set_log() */
-	void (*grew)(void);                                   /* ss_core_watch_growth() */
-	void (*oom)(struct ss_core *, const struct ss_oom *); /* ss_core_watch_oom() */
-	ss_block_watch *block;                                /* ss_core_watch_blocks() */
+	struct ss_watch watch;
 	bool recorded;   /* a recording ran when the core was made (trace/writer.h) */
 	uint64_t serial; /* number of this core in the process; never 0 */
 	int devices;
@@ -55,14 +51,14 @@ struct ss_core {
 static inline void ss_tell_block(const struct ss_core *core, bool allocated, const void *ptr,
 				 size_t size, const void *stream)
 {
-	if (unlikely(core->block != NULL))
-		core->block(allocated, ptr, size, stream);
+	if (unlikely(core->watch.block != NULL))
+		core->watch.block(allocated, ptr, size, stream);
 }
 
 static inline void ss_tell_growth(const struct ss_core *core)
 {
-	if (core->grew)
-		core->grew();
+	if (core->watch.grew)
+		core->watch.grew();
 }
 
 /* Zeroed host memory, counted in core->host_bytes. The caller frees it with ss_host_free(). Objects
@@ -95,11 +91,13 @@ void ss_driver_call_count(struct ss_core *core, uint64_t t0, enum ss_trace_wait_
 			  int dev);
 
 /* Makes a driver call and adds it to the statistics and to a recording. No lock may be held. */
-#define SS_DRIVE_FOR(core, cause, dev, call) __extension__({ \
-	uint64_t ss_t0 = ss_now_ns(); \
-	enum ss_status ss_s = (call); \
-	ss_driver_call_count(core, ss_t0, cause, dev); \
-	ss_s; })
+#define SS_DRIVE_FOR(core, cause, dev, call) \
+	__extension__({ \
+		uint64_t ss_t0 = ss_now_ns(); \
+		enum ss_status ss_s = (call); \
+		ss_driver_call_count(core, ss_t0, cause, dev); \
+		ss_s; \
+	})
 #define SS_DRIVE(core, call) SS_DRIVE_FOR(core, SS_TRACE_WAIT_DRIVER_OTHER, -1, call)
 
 #endif

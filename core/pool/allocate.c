@@ -6,6 +6,7 @@
  * Locks: cache->lock.
  */
 #include "core/cache/fast_path.h"
+#include "core/pool/release.h"
 #include "core/pool/request.h"
 
 static uint64_t align_of(const struct ss_pool *pool, uint64_t size)

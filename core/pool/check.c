@@ -5,7 +5,7 @@
  *
  * Locks: one pool's at a time, with its caches frozen. No other thread may be in the core.
  */
-#include "core/pool/pool_state.h"
+#include "core/pool/reclaim.h"
 
 struct checker {
 	const char *broken;

@@ -100,8 +100,8 @@ void ss_device_initial(struct ss_pool *pool)
 		return;
 	growth.size = ss_amount_bytes(&core->opt.initial, core->info[dev].total_bytes);
 	/* It is a wish: if the device is too full, growing on demand goes on. */
-	if (growth.size && ss_memory_grow(&pool->mem, &growth) != SS_OK && core->log)
-		fprintf(core->log,
+	if (growth.size && ss_memory_grow(&pool->mem, &growth) != SS_OK && core->watch.log)
+		fprintf(core->watch.log,
 			"somashim: SOMASHIM_INITIAL: device %d has no %" PRIu64
 			" bytes to reserve\n",
 			dev, growth.size);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <utlist.h>
 
-#include "core/pool/pool_state.h"
+#include "core/pool/reclaim.h"
 
 #define FEW 64 /* marks that fit on the stack of any thread */
 

@@ -5,6 +5,7 @@
  * Locks: cache->lock; the pool's for hipFree that did not wait.
  */
 #include "core/cache/fast_path.h"
+#include "core/pool/reclaim.h"
 #include "core/pool/release.h"
 
 /* Takes the block that was found from its owner, if it is live. It may have been freed meanwhile,

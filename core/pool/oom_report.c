@@ -128,6 +128,6 @@ void ss_oom_report(const struct ss_request *r)
 
 	if (ss_trace_on())
 		record(r);
-	if (core->oom)
-		core->oom(core, &oom);
+	if (core->watch.out_of_memory)
+		core->watch.out_of_memory(core, &oom);
 }

@@ -15,6 +15,7 @@
  */
 #include <string.h>
 
+#include "core/pool/reclaim.h"
 #include "core/pool/release.h"
 
 /* ---- birth. pools->lock held. -------------------------------------------------- */

@@ -171,83 +171,7 @@ struct ss_pool *ss_pool_next(struct ss_core *core, int dev, struct ss_pool *last
 	for (struct ss_pool *pool = ss_pool_next(core, dev, NULL); pool; \
 	     pool = ss_pool_next(core, dev, pool))
 
-/* ---- reclaim.c: what has become usable. Pool lock held. -------------------------- */
-
-/* b, which nobody holds, with its mark (slot, n) set, goes where it belongs: into the stream's
- * arena, into an epoch's list, or among the completed ranges. */
-void ss_reclaim_put(struct ss_pool *pool, struct ss_block *b);
-/* The ranges of every epoch that has completed go to the completed ranges. */
-void ss_reclaim_epochs(struct ss_pool *pool);
-/* What has completed of every stream goes to the completed ranges, merged. */
-void ss_reclaim_all(struct ss_pool *pool);
-/* What x may use by event order, or by the null stream's joins, moves into x's arena, if `size`
- * bytes might come of it. */
-enum { SS_RULE_EVENT = 1, SS_RULE_IMPLICIT = 2 };
-unsigned ss_reclaim_ordered(struct ss_pool *pool, struct ss_timeline *x,
-			    const struct ss_clock *clock, uint64_t size);
-/* After x was made to wait for it: what tl freed up to n moves into x's arena. */
-bool ss_reclaim_gated(struct ss_pool *pool, struct ss_timeline *x, struct ss_stream_cache *from,
-		      uint64_t n);
-/* Free bytes that no lock was taken for; an upper bound of what the pool could find. */
-uint64_t ss_pool_free_hint(struct ss_pool *pool);
-
-/* ---- epoch.c: marks of many timelines. Pool lock held. --------------------------- */
-
-struct ss_epoch {
-	struct ss_epoch *prev, *next;
-	struct ss_block *blocks; /* by ->right, with ->left back */
-	uint64_t bytes;
-	uint64_t since;         /* ms */
-	uint64_t by[SS_FREERS]; /* of bytes, as they were freed */
-	uint64_t wide;          /* needs a device-wide wait; 0: no */
-	uint32_t count;         /* at least 1 */
-	/* Marks that were not reached, and had no fence, when somebody looked last */
-	uint32_t open, unasked;
-	struct ss_mark mark[];
-};
-
-/* Marks b with everything that may use the pool's memory. False: host memory is out, and b must
- * not be reused yet. */
-bool ss_epoch_mark(struct ss_pool *pool, struct ss_block *b);
-void ss_epoch_insert(struct ss_block *b);
-bool ss_epoch_reached(struct ss_pool *pool, struct ss_epoch *e);
-void ss_epoch_free(struct ss_pool *pool, struct ss_epoch *e);
-
-/* ---- bounded_wait.c: pool lock held ----------------------------------------------------- */
-
-/* A wait was for nothing: the next ones are shorter and rarer. */
-void ss_wait_failed(struct ss_pool *pool);
-
-/* ---- pressure.c, backpressure.c
- * --------------------------------------------------------------- */
-
-/* Bytes were freed into e; all of e has completed. Pool lock held. */
-void ss_pressure_freed(struct ss_pool *pool, struct ss_epoch *e, uint64_t size);
-void ss_pressure_completed(struct ss_pool *pool, const struct ss_epoch *e);
-/* The calling thread's place in `by`. */
-unsigned ss_pressure_self(void);
-/* Is a fence on its way for all that e waits for? Pool lock held. */
-bool ss_pressure_asked(struct ss_pool *pool, struct ss_epoch *e);
-/* Is it time to ask how far the streams are for the sake of epochs? Pool lock held. */
-bool ss_pressure_due(struct ss_pool *pool);
-/* hipFree has not waited, so hipMalloc may, for a bounded time. True: the device was found idle.
- * No lock held. */
-bool ss_pressure_idle(struct ss_pool *pool);
-
-/* ---- other files -------------------------------------------------------------------- */
-
-/* Idle bytes that exported blocks hold as long as what is live beside them (core/ipc.c). */
-uint64_t ss_ipc_pinned(struct ss_pool *pool);
-/* An exported block that was freed: never again anybody's. No lock held. */
-void ss_ipc_keep(struct ss_pool *pool, struct ss_block *b);
-/* The block with its front, from b, which has one and was taken from its owner: front.c. No lock
- * held. */
-struct ss_block *ss_front_join(struct ss_pool *pool, struct ss_block *b);
-/* The same of one that waited for its marks, and was counted before. Pool lock held. */
-void ss_ipc_gap(struct ss_block *b);
-/* Gives segments back of which nothing is left but that; `all`: even where the device is seen to
- * gain nothing. May wait for the device. Returns the bytes. No lock held. */
-uint64_t ss_ipc_release(struct ss_pool *pool, bool all);
+/* ---- stats.c ---------------------------------------------------------------------- */
 
 /* "default", "classic" or, in `kind`, "pool 3". */
 const char *ss_pool_kind(const struct ss_pool *pool, char kind[32]);
@@ -258,13 +182,5 @@ static inline void ss_raise(uint64_t *to, uint64_t n)
 }
 /* Adds the pool's counts to those of the pools that are no more, once in its life. */
 void ss_stats_ended(struct ss_pool *pool);
-/* Something of dev is to go at any synchronization, not only now and then (decay.c). */
-void ss_decay_each_sync(struct ss_core *core, int dev);
-/* order's callback (decay.c). */
-ss_synchronized ss_decay_synchronized;
-/* Frees drive decay as well, now and then. No lock held. */
-void ss_decay_tick(struct ss_core *core, int dev);
-/* Memory has become idle: if nobody watches, the watcher begins. No lock held. */
-void ss_decay_begin(struct ss_core *core);
 
 #endif

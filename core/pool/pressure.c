@@ -5,7 +5,7 @@
  *
  * Locks: the pool's, held by the caller.
  */
-#include "core/pool/pool_state.h"
+#include "core/pool/reclaim.h"
 
 /* ---- who freed what ----------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
  *
  * All functions are called with the pool's lock held; they visit one cache at a time.
  */
-#include "core/pool/pool_state.h"
+#include "core/pool/reclaim.h"
 #include "core/range/divide.h"
 
 void ss_reclaim_put(struct ss_pool *pool, struct ss_block *b)

@@ -5,6 +5,7 @@
  *
  * Locks: the pool's, not held by the caller.
  */
+#include "core/pool/reclaim.h"
 #include "core/pool/release.h"
 
 /* ---- may it go? ------------------------------------------------------------------------- */
@@ -116,7 +117,7 @@ void ss_pool_drop_memory(struct ss_pool *pool, enum ss_drop how)
 
 	ss_giving_begin(core, pool->mem.dev);
 	ss_pool_lock(pool);
-	if (core->block || core->recorded) {
+	if (core->watch.block || core->recorded) {
 		ss_caches_freeze(&pool->caches, true);
 		log_dropped(pool);
 		ss_caches_freeze(&pool->caches, false);

@@ -47,4 +47,24 @@ uint64_t ss_pool_release(struct ss_pool *pool, uint64_t target, uint64_t older_t
 /* Forgets every block and segment. No lock held. */
 void ss_pool_drop_memory(struct ss_pool *pool, enum ss_drop how);
 
+/* ---- segments with exported blocks: ../ipc.c. No lock held. ------------------------ */
+
+/* Idle bytes that exported blocks hold as long as what is live beside them. */
+uint64_t ss_ipc_pinned(struct ss_pool *pool);
+/* Gives segments back of which only exported blocks that were freed, and idle memory, are left;
+ * `all`: even where the device is seen to gain nothing. May wait for the device. Returns the
+ * bytes. */
+uint64_t ss_ipc_release(struct ss_pool *pool, bool all);
+
+/* ---- when it goes: decay.c. No lock held. -------------------------------------------- */
+
+/* Something of dev is to go at any synchronization, not only now and then. */
+void ss_decay_each_sync(struct ss_core *core, int dev);
+/* order's callback. */
+ss_synchronized ss_decay_synchronized;
+/* Frees drive decay as well, now and then. */
+void ss_decay_tick(struct ss_core *core, int dev);
+/* Memory has become idle: if nobody watches, the watcher begins. */
+void ss_decay_begin(struct ss_core *core);
+
 #endif

@@ -6,7 +6,7 @@
 #ifndef SS_POOL_REQUEST_H
 #define SS_POOL_REQUEST_H
 
-#include "core/pool/pool_state.h"
+#include "core/pool/reclaim.h"
 
 struct ss_request {
 	struct ss_pool *pool;
@@ -94,6 +94,8 @@ bool ss_wait_turn(struct ss_request *r);
 bool ss_wait_nap(struct ss_request *r, bool moved);
 /* The wait was worth it. Pool lock held. */
 void ss_wait_worked(struct ss_request *r);
+/* A wait was for nothing: the next ones are shorter and rarer. Pool lock held. */
+void ss_wait_failed(struct ss_pool *pool);
 /* backpressure.c, for hipMalloc: as a step. */
 enum ss_next ss_backpressure_wait(struct ss_request *r);
 /* growth_wait.c, for a stream: as a step. */

@@ -6,7 +6,7 @@
 struct ss_core;
 struct ss_oom;
 
-/* For ss_core_watch_oom(). Any thread, with no lock held. */
+/* For struct ss_watch. Any thread, with no lock held. */
 void ss_shim_oom_report(struct ss_core *core, const struct ss_oom *oom);
 
 #endif

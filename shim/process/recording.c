@@ -39,20 +39,20 @@ static void put(bool allocated, const void *ptr, size_t size, const void *stream
 	ss_journal_line(journal, allocated, ptr, size, stream);
 }
 
-void ss_recording_journal(struct ss_core *core, const struct ss_options *options)
+ss_journal_put *ss_recording_journal(const struct ss_options *options)
 {
 	if (!options->journal[0])
-		return;
+		return NULL;
 	journal = ss_journal_open(options->journal, end_of_journal);
 	if (!journal) {
 		ss_shim_log("cannot open SOMASHIM_JOURNAL %s: %s", options->journal,
 			    strerror(errno));
-		return;
+		return NULL;
 	}
 	if (ss_journal_other_name(journal))
 		ss_shim_log("SOMASHIM_JOURNAL: its name is taken, so this journal is %s",
 			    ss_journal_other_name(journal));
-	ss_core_watch_blocks(core, put);
+	return put;
 }
 
 /* The address is "0000:c1:00.0"; not every runtime writes the function. */

@@ -59,13 +59,16 @@ static void create(int devices)
 		ss_state_set(SS_UNKNOWN, SS_OFF);
 		return;
 	}
-	ss_core_set_log(ss_core, ss_shim_log_file());
-	ss_core_watch_oom(ss_core, ss_shim_oom_report);
 	for (int i = 0; i < devices; i++)
 		if (!ss_rocm_usable(i, backing, &why))
 			ss_shim_log("device %d: SOMASHIM_BACKING=%s is not used, but hip: %s", i,
 				    ss_backing_name(backing), why);
-	ss_recording_journal(ss_core, &ss_options);
+	ss_core_watch(ss_core, &(struct ss_watch){
+				       .log = ss_shim_log_file(),
+				       .grew = ss_live_grew,
+				       .out_of_memory = ss_shim_oom_report,
+				       .block = ss_recording_journal(&ss_options),
+			       });
 	if ((backing == SS_BACKING_VMM || ss_options.selftest ||
 	     (ss_options.check & SS_CHECK_GUARD) ||
 	     (backing == SS_BACKING_AUTO && ss_rocm_best(0, &why) == SS_BACKING_VMM)) &&
@@ -74,7 +77,6 @@ static void create(int devices)
 	ss_hits_gate(ss_core, &ss_slow_reasons);
 	atomic_store_explicit(&ss_hits_core, ss_core, memory_order_release);
 	ss_live_start();
-	ss_core_watch_growth(ss_core, ss_live_grew);
 	ss_shim_stats_start();
 	if (devices)
 		ss_decay_thread_init();
