@@ -46,11 +46,11 @@ static bool frames_set(struct ss_core *core, uint64_t base, uint64_t size, struc
 
 /* Tables are sized for the next power of two, so that a recycled descriptor fits more than one size
  * of segment. */
-static bool tables_make(struct ss_segment *seg)
+static bool tables_make(struct ss_segment *seg, uint64_t size)
 {
 	uint64_t frames, grains;
 
-	for (seg->span = SS_FRAME; seg->span < seg->size;)
+	for (seg->span = SS_FRAME; seg->span < size;)
 		seg->span *= 2;
 	frames = seg->span / SS_FRAME;
 	grains = seg->span / SS_GRAIN * sizeof(seg->grains[0]);
@@ -59,6 +59,34 @@ static bool tables_make(struct ss_segment *seg)
 	seg->starts = (void *)((char *)seg->grains + grains);
 	seg->used = seg->starts + frames;
 	return seg->grains != NULL;
+}
+
+/* Are the tables large enough for `size` bytes, and not far too large? */
+static bool tables_suit(const struct ss_segment *seg, uint64_t size)
+{
+	return seg->span >= size && (seg->span == SS_FRAME || seg->span / 2 < size);
+}
+
+/* A spare descriptor whose tables suit, or a new one. NULL: host memory is out. */
+static struct ss_segment *descriptor_take(struct ss_core *core, uint64_t size)
+{
+	struct ss_segment *seg, **at;
+
+	pthread_mutex_lock(&core->map->lock);
+	for (at = &core->map->spare_segments; *at && !tables_suit(*at, size); at = &(*at)->next)
+		;
+	seg = *at;
+	if (seg)
+		*at = seg->next;
+	pthread_mutex_unlock(&core->map->lock);
+	if (seg)
+		return seg;
+	seg = ss_host_alloc(core, sizeof(*seg));
+	if (seg && !tables_make(seg, size)) {
+		ss_host_free(core, seg, sizeof(*seg));
+		seg = NULL;
+	}
+	return seg;
 }
 
 /* ---- blocks ------------------------------------------------------------- */
@@ -163,34 +191,16 @@ struct ss_block *ss_block_last_start(const struct ss_core *core, struct ss_segme
 struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, uint64_t base,
 				  uint64_t size)
 {
-	struct ss_segment *seg = NULL, **at;
 	struct ss_spares own = {0}; /* those of a pool would need the pool's lock */
 	struct ss_block *b = size <= MOST ? ss_block_new(core, &own) : NULL;
+	struct ss_segment *seg;
 
 	if (!b)
 		return NULL;
 	ss_spares_return(core, &own, 0);
-	pthread_mutex_lock(&core->map->lock);
-	for (at = &core->map->spare_segments; *at; at = &(*at)->next) {
-		uint64_t span = (*at)->span;
-
-		if (span >= size && (span == SS_FRAME || span / 2 < size)) {
-			seg = *at;
-			*at = seg->next;
-			break;
-		}
-	}
-	pthread_mutex_unlock(&core->map->lock);
-	if (!seg) {
-		seg = ss_host_alloc(core, sizeof(*seg));
-		if (!seg)
-			goto fail;
-		seg->size = size;
-		if (!tables_make(seg)) {
-			ss_host_free(core, seg, sizeof(*seg));
-			goto fail;
-		}
-	}
+	seg = descriptor_take(core, size);
+	if (!seg)
+		goto fail;
 	/* A late free may still read the recycled segment as the one that it was before. */
 	__atomic_store_n(&seg->base, base, __ATOMIC_RELAXED);
 	__atomic_store_n(&seg->size, size, __ATOMIC_RELAXED);

@@ -20,68 +20,40 @@ static int type_device(void)
 	return ss_runtime()->major < 6 ? 1 : 2;
 }
 
+static bool put(void *data, const void *value, size_t size)
+{
+	memcpy(data, value, size);
+	return true;
+}
+
+#define PUT(type, value) put(data, &(type){value}, sizeof(type))
+
 /* Answers one attribute of a block. Writes as many bytes as the runtime does, whatever the
  * documentation says, because callers have variables of just that size (RANGE_SIZE goes into an
  * unsigned int). False: the runtime has to answer. */
 static bool attribute(void *data, int attr, const struct ss_block_info *b, void *ptr)
 {
-	union {
-		int i;
-		unsigned u;
-		bool b;
-		void *p;
-		uint64_t q;
-	} v = {0};
-	size_t size;
+	unsigned id;
 
 	switch (attr) {
-	case HIP_POINTER_ATTRIBUTE_MEMORY_TYPE:
-		v.i = type_device();
-		size = sizeof(v.i);
-		break;
-	case HIP_POINTER_ATTRIBUTE_DEVICE_POINTER:
-		v.p = ptr;
-		size = sizeof(v.p);
-		break;
-	case HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-		v.b = ss_sync_memops(b->id);
-		size = sizeof(v.b);
-		break;
+	case HIP_POINTER_ATTRIBUTE_MEMORY_TYPE: return PUT(int, type_device());
+	case HIP_POINTER_ATTRIBUTE_DEVICE_POINTER: return PUT(void *, ptr);
+	case HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS: return PUT(bool, ss_sync_memops(b->id));
 	case HIP_POINTER_ATTRIBUTE_BUFFER_ID: /* 32 bits: too few for the block's id */
-		v.u = ss_buffer_id(b);
-		if (!v.u)
-			return false;
-		size = sizeof(v.u);
-		break;
-	case HIP_POINTER_ATTRIBUTE_IS_MANAGED: size = sizeof(v.b); break;
-	case HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-		v.i = b->device;
-		size = sizeof(v.i);
-		break;
-	case HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-		v.p = b->base;
-		size = sizeof(v.p);
-		break;
+		id = ss_buffer_id(b);
+		return id && PUT(unsigned, id);
+	case HIP_POINTER_ATTRIBUTE_IS_MANAGED: return PUT(bool, false);
+	case HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL: return PUT(int, b->device);
+	case HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR: return PUT(void *, b->base);
 	case HIP_POINTER_ATTRIBUTE_RANGE_SIZE:
 		/* 32 bits as in the runtime, 64 where the size does not fit in 32. */
-		v.q = b->size;
-		size = b->size >> 32 ? sizeof(v.q) : sizeof(v.u);
-		break;
-	case HIP_POINTER_ATTRIBUTE_MAPPED:
-		v.b = true;
-		size = sizeof(v.b);
-		break;
-	case HIP_POINTER_ATTRIBUTE_ACCESS_FLAGS: size = sizeof(v.u); break;
+		return b->size >> 32 ? PUT(uint64_t, b->size) : PUT(unsigned, (unsigned)b->size);
+	case HIP_POINTER_ATTRIBUTE_MAPPED: return PUT(bool, true);
+	case HIP_POINTER_ATTRIBUTE_ACCESS_FLAGS: return PUT(unsigned, 0);
 	case HIP_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-		if (b->classic)
-			return false;
-		v.p = ss_pool_handle(b->pool);
-		size = sizeof(v.p);
-		break;
+		return !b->classic && PUT(void *, ss_pool_handle(b->pool));
 	default: return false;
 	}
-	memcpy(data, &v, size);
-	return true;
 }
 
 static bool lookup(const void *ptr, struct ss_block_info *info)
