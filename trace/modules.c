@@ -182,7 +182,7 @@ void ss_trace_modules_update(struct ss_trace_context *c)
 	if (dl_iterate_phdr(each_module, &u) == 0 && u.checked) {
 		if (u.removed != live->modules_removed)
 			remove_unseen(c);
-		ss_python_look(live);
+		ss_python_look(&live->python);
 		live->modules_added = u.added;
 		live->modules_removed = u.removed;
 	}

@@ -144,30 +144,49 @@ static bool take_offsets(struct ss_python_layout *l, uintptr_t runtime, uint64_t
 	return true;
 }
 
-/* The module that an address is in, and the extent of its loop. */
-static void find_code(struct ss_trace_live *live, uintptr_t runtime)
+struct search {
+	struct ss_python *p;
+	uintptr_t address;
+};
+
+static int find_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	struct ss_python *p = &live->python;
+	const struct search *s = arg;
+	uintptr_t start = UINTPTR_MAX, end = 0;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		uintptr_t at = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+
+		if (info->dlpi_phdr[i].p_type != PT_LOAD)
+			continue;
+		start = at < start ? at : start;
+		end = at + info->dlpi_phdr[i].p_memsz > end ? at + info->dlpi_phdr[i].p_memsz : end;
+	}
+	if (s->address < start || s->address >= end)
+		return 0;
+	s->p->own_start = start;
+	s->p->own_end = end;
+	return 1;
+}
+
+/* The module of the interpreter, and the extent of its loop. */
+static void find_code(struct ss_python *p, uintptr_t runtime)
+{
 	void *loop = dlsym(RTLD_DEFAULT, "_PyEval_EvalFrameDefault");
 	const ElfW(Sym) *symbol = NULL;
+	struct search s = {p, runtime};
 	Dl_info info;
 
-	for (uint32_t i = 0; i < live->module_count; i++) {
-		if (runtime >= live->module[i].start && runtime < live->module[i].end) {
-			p->own_start = live->module[i].start;
-			p->own_end = live->module[i].end;
-		}
-	}
+	(void)dl_iterate_phdr(find_module, &s);
 	if (loop && dladdr1(loop, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol) {
 		p->loop_start = (uintptr_t)loop;
 		p->loop_end = (uintptr_t)loop + symbol->st_size;
 	}
 }
 
-void ss_python_look(struct ss_trace_live *live)
+void ss_python_look(struct ss_python *p)
 {
-	struct ss_python *p = &live->python;
-
 	if (atomic_load_explicit(&p->state, memory_order_relaxed) != SS_PYTHON_NONE)
 		return;
 	const unsigned long *version = dlsym(RTLD_DEFAULT, "Py_Version"); /* from 3.11 on */
@@ -194,17 +213,9 @@ void ss_python_look(struct ss_trace_live *live)
 	}
 	known = known && runtime && p->thread_state && p->is_finalizing && p->code_type;
 	if (known)
-		find_code(live, runtime);
+		find_code(p, runtime);
 	atomic_store_explicit(&p->state, known ? SS_PYTHON_FOUND : SS_PYTHON_OFF,
 			      memory_order_release);
-}
-
-bool ss_python_is_own(const struct ss_trace_live *live, uintptr_t ip, bool *in_loop)
-{
-	const struct ss_python *p = &live->python;
-
-	*in_loop = ip > p->loop_start && ip <= p->loop_end;
-	return ip >= p->own_start && ip < p->own_end;
 }
 
 /* ---- frames ------------------------------------------------------------- */
@@ -302,9 +313,8 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 }
 
 __attribute__((no_sanitize_address, no_sanitize_thread)) uint64_t ss_python_hash(
-	struct ss_trace_live *live, uint64_t hash)
+	struct ss_python *p, uint64_t hash)
 {
-	struct ss_python *p = &live->python;
 	const struct ss_python_layout *l = &p->layout;
 	struct ss_python_frame f;
 
@@ -325,9 +335,8 @@ __attribute__((no_sanitize_address, no_sanitize_thread)) uint64_t ss_python_hash
 	return hash ? hash : 1;
 }
 
-uint32_t ss_python_frames(struct ss_trace_live *live, struct ss_python_frame *frames, bool *cut)
+uint32_t ss_python_frames(struct ss_python *p, struct ss_python_frame *frames, bool *cut)
 {
-	struct ss_python *p = &live->python;
 	struct ss_python_frame f;
 	uint32_t n = 0;
 
@@ -347,4 +356,37 @@ uint32_t ss_python_frames(struct ss_trace_live *live, struct ss_python_frame *fr
 		}
 	}
 	return n;
+}
+
+/* Is this return address in the interpreter, and in its loop, which runs Python frames? */
+static bool is_own(const struct ss_python *p, uintptr_t ip, bool *in_loop)
+{
+	*in_loop = ip > p->loop_start && ip <= p->loop_end;
+	return ip >= p->own_start && ip < p->own_end;
+}
+
+void ss_python_merge(const struct ss_python *p, const uintptr_t *ip, uint32_t count,
+		     const struct ss_python_frame *frames, uint32_t frame_count,
+		     void (*each)(uintptr_t ip, const struct ss_python_frame *frame, void *arg),
+		     void *arg)
+{
+	bool in_loop = false;
+	uint32_t next = 0;
+
+	for (uint32_t i = 0; i < count && frame_count; i++) {
+		bool last_of_loop = in_loop && i + 1 == count;
+
+		if (!is_own(p, ip[i], &in_loop)) {
+			/* Else a trampoline of `python -X perf`, where unwinding ends */
+			if (!last_of_loop)
+				each(ip[i], NULL, arg);
+			continue;
+		}
+		for (bool inside = in_loop; inside && next < frame_count; next++) {
+			each(0, &frames[next], arg);
+			inside = !frames[next].entry;
+		}
+	}
+	for (; next < frame_count; next++)
+		each(0, &frames[next], arg);
 }

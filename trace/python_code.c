@@ -4,8 +4,8 @@
 
 #include "trace/python.h"
 
-#define NAME_MAX_BYTES 512u
-#define FILE_MAX_BYTES 1024u
+#define NAME_MAX_BYTES SS_PYTHON_TEXT
+#define FILE_MAX_BYTES (2 * SS_PYTHON_TEXT)
 #define CODE_PROBES 32u
 #define LINES_MOST (1u << 20) /* bytes of a table of lines; a longer one is not read */
 
@@ -210,7 +210,7 @@ static uint32_t code_id(struct ss_trace_context *c, uintptr_t code)
 	hash = hash ? hash : 1;
 	for (uint32_t n = 0; n < CODE_PROBES; n++, i++) {
 		uint32_t index = i % SS_TRACE_PYTHON_CODES;
-		_Atomic uint64_t *slot = &c->live->python.codes[index];
+		_Atomic uint64_t *slot = &c->live->python_codes[index];
 		uint64_t there = atomic_load_explicit(slot, memory_order_relaxed);
 
 		if (there == 0 && atomic_compare_exchange_strong(slot, &there, hash)) {
@@ -223,12 +223,28 @@ static uint32_t code_id(struct ss_trace_context *c, uintptr_t code)
 	return 0;
 }
 
+static uint32_t line_of_frame(const struct ss_python_layout *l, const struct ss_python_frame *f)
+{
+	uintptr_t start = f->code + l->code_bytes;
+
+	return line_of(l, f->code, f->instruction >= start ? (f->instruction - start) / 2 : 0);
+}
+
 uint64_t ss_python_frame_value(struct ss_trace_context *c, const struct ss_python_frame *f)
 {
-	const struct ss_python_layout *l = &c->live->python.layout;
-	uintptr_t start = f->code + l->code_bytes;
-	uint64_t unit = f->instruction >= start ? (f->instruction - start) / 2 : 0;
-
 	return SS_TRACE_PYTHON_FRAME | (uint64_t)code_id(c, f->code) << 32 |
-	       line_of(l, f->code, unit);
+	       line_of_frame(&c->live->python.layout, f);
+}
+
+void ss_python_place(const struct ss_python *p, const struct ss_python_frame *f,
+		     struct ss_python_place *out)
+{
+	const struct ss_python_layout *l = &p->layout;
+	uintptr_t file = 0, name = 0;
+
+	(void)(ss_python_peek(f->code + l->code_file, &file, sizeof(file)) &&
+	       ss_python_peek(f->code + l->code_name, &name, sizeof(name)));
+	out->function[read_text(l, name, out->function, sizeof(out->function) - 1)] = '\0';
+	out->file[read_text(l, file, out->file, sizeof(out->file) - 1)] = '\0';
+	out->line = line_of_frame(l, f);
 }

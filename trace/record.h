@@ -60,8 +60,6 @@ struct ss_python {
 	uintptr_t code_type;
 	uintptr_t own_start, own_end;   /* the module of the interpreter */
 	uintptr_t loop_start, loop_end; /* its function that runs frames */
-	/* Hash of each function that the file has; its number is its index + 1. */
-	_Atomic uint64_t codes[SS_TRACE_PYTHON_CODES];
 };
 
 /* The running recording. It lies in memory that the kernel clears in the child of a fork, so
@@ -83,6 +81,8 @@ struct ss_trace_live {
 	_Atomic uint64_t partial_last[SS_TRACE_PARTIAL]; /* ns; time of its last record */
 
 	struct ss_python python; /* python.h */
+	/* Hash of each function of Python that the file has; its number is its index + 1. */
+	_Atomic uint64_t python_codes[SS_TRACE_PYTHON_CODES];
 
 	_Atomic bool modules_busy; /* a thread is looking for new modules. The rest is its own: */
 	char path[SS_TRACE_TEXT_MAX + 1]; /* not on the stack, of which threads may have little */

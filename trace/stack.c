@@ -49,7 +49,7 @@ static uint64_t hash_of(struct ss_trace_live *live, const struct stack *s)
 	h *= 0xbf58476d1ce4e5b9ull;
 	h ^= h >> 32;
 	h = h ? h : 1;
-	return ss_python_runs(live) ? ss_python_hash(live, h) : h;
+	return ss_python_runs(&live->python) ? ss_python_hash(&live->python, h) : h;
 }
 
 /* The number of the stack with this hash. With `add`, it gets one and *is_new tells so. */
@@ -118,34 +118,32 @@ static void write_frames(struct ss_trace_context *c, uint32_t id, const uint64_t
 	}
 }
 
-/* Puts the frames of Python where the interpreter's loop runs them, and leaves out the interpreter.
- * Those of a loop that the unwinder did not find are the outermost. */
+struct values {
+	struct ss_trace_context *c;
+	uint64_t ip[SS_TRACE_FRAMES_MAX + SS_PYTHON_FRAMES];
+	uint32_t count;
+};
+
+static void add_value(uintptr_t ip, const struct ss_python_frame *frame, void *arg)
+{
+	struct values *v = arg;
+
+	v->ip[v->count++] = frame ? ss_python_frame_value(v->c, frame) : ip;
+}
+
 static __attribute__((noinline)) bool write_python(struct ss_trace_context *c, uint32_t id,
 						   const struct stack *s)
 {
 	struct ss_python_frame frame[SS_PYTHON_FRAMES];
-	uint64_t ip[SS_TRACE_FRAMES_MAX + SS_PYTHON_FRAMES];
-	uint32_t count = 0, next = 0;
-	bool cut, in_loop = false;
-	uint32_t frames = ss_python_frames(c->live, frame, &cut);
+	struct values v;
+	bool cut;
+	uint32_t frames = ss_python_frames(&c->live->python, frame, &cut);
 
-	for (uint32_t i = 0; i < s->count && frames; i++) {
-		bool last_of_loop = in_loop && i + 1 == s->count;
-		if (!ss_python_is_own(c->live, s->ip[i], &in_loop)) {
-			/* Else a trampoline of `python -X perf`, where unwinding ends */
-			if (!last_of_loop)
-				ip[count++] = s->ip[i];
-			continue;
-		}
-		for (bool inside = in_loop; inside && next < frames; next++) {
-			ip[count++] = ss_python_frame_value(c, &frame[next]);
-			inside = !frame[next].entry;
-		}
-	}
-	for (; next < frames; next++)
-		ip[count++] = ss_python_frame_value(c, &frame[next]);
+	v.c = c;
+	v.count = 0;
+	ss_python_merge(&c->live->python, s->ip, s->count, frame, frames, add_value, &v);
 	if (frames)
-		write_frames(c, id, ip, count, s->cut || cut);
+		write_frames(c, id, v.ip, v.count, s->cut || cut);
 	return frames;
 }
 
@@ -153,7 +151,7 @@ static void write_stack(struct ss_trace_context *c, uint32_t id, const struct st
 {
 	_Static_assert(sizeof(s->ip[0]) == sizeof(uint64_t), "addresses have 64 bits");
 
-	if (!ss_python_runs(c->live) || !write_python(c, id, s))
+	if (!ss_python_runs(&c->live->python) || !write_python(c, id, s))
 		write_frames(c, id, (const uint64_t *)s->ip, s->count, s->cut);
 }
 

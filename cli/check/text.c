@@ -15,6 +15,12 @@ static void put_frames(FILE *out, const json_t *site)
 
 	for (size_t i = 0; i < json_array_size(frames); i++) {
 		const json_t *frame = json_array_get(frames, i);
+		if (text(frame, "language")[0]) {
+			fprintf(out, LINE "        Python Frame: %s (%s:%" PRIu64 ")\n",
+				text(frame, "function"), text(frame, "source"),
+				number(frame, "line"));
+			continue;
+		}
 		fprintf(out, LINE "        Host Frame: %s [0x%" PRIx64 "] in %s",
 			text(frame, "function"), number(frame, "offset"), text(frame, "module"));
 		if (text(frame, "source")[0]) {

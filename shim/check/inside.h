@@ -14,8 +14,14 @@ extern struct ss_check *ss_check_state SS_HIDDEN;
 /* Number of the caller's call stack without the frames of this library; 0: unknown, or too many.
  * `bounds` are the thread's, and begin with zeros. */
 uint32_t ss_check_stack(struct ss_stack_bounds *bounds);
+/* A return address; or, if it is 0, a frame of Python, of which the rest tells. */
+struct ss_check_frame {
+	uintptr_t ip;
+	char *function, *file; /* NULL: host memory was out */
+	uint32_t line;
+};
 /* Its frames, innermost first. Returns how many there are. */
-uint32_t ss_check_stack_frames(uint32_t id, const uintptr_t **ip);
+uint32_t ss_check_stack_frames(uint32_t id, const struct ss_check_frame **frames);
 
 /* Opens the file of SOMASHIM_CHECK_FILE. */
 void ss_check_report_open(void);

@@ -44,20 +44,30 @@ void ss_check_report_open(void)
 
 /* ---- text --------------------------------------------------------------------- */
 
+static const char *or_unknown(const char *text)
+{
+	return text ? text : "unknown";
+}
+
 static void put_frames(FILE *out, uint32_t stack)
 {
-	const uintptr_t *ip;
-	uint32_t count = ss_check_stack_frames(stack, &ip);
+	const struct ss_check_frame *frame;
+	uint32_t count = ss_check_stack_frames(stack, &frame);
 
 	for (uint32_t i = 0; i < count; i++) {
+		uintptr_t ip = frame[i].ip;
 		Dl_info info;
 
-		if (!dladdr((void *)(ip[i] - 1), &info) || !info.dli_fname)
-			fprintf(out, LINE "        Host Frame: [%#" PRIxPTR "]\n", ip[i]);
+		if (!ip)
+			fprintf(out, LINE "        Python Frame: %s (%s:%" PRIu32 ")\n",
+				or_unknown(frame[i].function), or_unknown(frame[i].file),
+				frame[i].line);
+		else if (!dladdr((void *)(ip - 1), &info) || !info.dli_fname)
+			fprintf(out, LINE "        Host Frame: [%#" PRIxPTR "]\n", ip);
 		else
 			fprintf(out, LINE "        Host Frame: %s [%#" PRIxPTR "] in %s\n",
 				info.dli_sname ? info.dli_sname : "",
-				ip[i] - (uintptr_t)info.dli_fbase, info.dli_fname);
+				ip - (uintptr_t)info.dli_fbase, info.dli_fname);
 	}
 }
 
@@ -122,11 +132,36 @@ static void put_string(FILE *out, const char *s)
 	fputc('"', out);
 }
 
+static void put_json_address(FILE *out, uintptr_t ip)
+{
+	Dl_info info;
+	bool known = dladdr((void *)(ip - 1), &info) && info.dli_fname;
+
+	fprintf(out, "\"offset\": %" PRIuPTR, known ? ip - (uintptr_t)info.dli_fbase : ip);
+	if (known && info.dli_sname) {
+		fprintf(out, ", \"function\": ");
+		put_string(out, info.dli_sname);
+	}
+	if (known) {
+		fprintf(out, ", \"module\": ");
+		put_string(out, info.dli_fname);
+	}
+}
+
+static void put_json_python(FILE *out, const struct ss_check_frame *frame)
+{
+	fprintf(out, "\"language\": \"python\", \"function\": ");
+	put_string(out, or_unknown(frame->function));
+	fprintf(out, ", \"source\": ");
+	put_string(out, or_unknown(frame->file));
+	fprintf(out, ", \"line\": %" PRIu32, frame->line);
+}
+
 static void put_json_site(FILE *out, const char *name, const struct ss_check_site *site)
 {
 	static const char *const kinds[] = {"null", "blocking", "non-blocking"};
-	const uintptr_t *ip;
-	uint32_t count = ss_check_stack_frames(site->stack, &ip);
+	const struct ss_check_frame *frame;
+	uint32_t count = ss_check_stack_frames(site->stack, &frame);
 
 	if (!site->what)
 		return;
@@ -140,19 +175,11 @@ static void put_json_site(FILE *out, const char *name, const struct ss_check_sit
 			kinds[site->stream.kind]);
 	fprintf(out, ", \"frames\": [");
 	for (uint32_t i = 0; i < count; i++) {
-		Dl_info info;
-		bool known = dladdr((void *)(ip[i] - 1), &info) && info.dli_fname;
-
-		fprintf(out, "%s{\"offset\": %" PRIuPTR, i ? ", " : "",
-			known ? ip[i] - (uintptr_t)info.dli_fbase : ip[i]);
-		if (known && info.dli_sname) {
-			fprintf(out, ", \"function\": ");
-			put_string(out, info.dli_sname);
-		}
-		if (known) {
-			fprintf(out, ", \"module\": ");
-			put_string(out, info.dli_fname);
-		}
+		fprintf(out, "%s{", i ? ", " : "");
+		if (frame[i].ip)
+			put_json_address(out, frame[i].ip);
+		else
+			put_json_python(out, &frame[i]);
 		fputc('}', out);
 	}
 	fprintf(out, "]}");

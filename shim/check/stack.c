@@ -2,7 +2,8 @@
 /*
  * Call stacks of findings. Each different one is kept once. A stack is a return address in each
  * frame; names come when a finding is written. The unwinder is asked for stacks that are not known
- * yet, and for one in VERIFY_EVERY of the others (steps.h).
+ * yet, and for one in VERIFY_EVERY of the others (steps.h). The frames of a Python program are read
+ * once, with their names, as they may be gone later.
  *
  * Locks: `lock`, a leaf.
  */
@@ -12,6 +13,7 @@
 
 #include "core/base/hash.h"
 #include "shim/check/inside.h"
+#include "trace/python.h"
 
 #define FRAMES_MAX 24u
 #define STACKS_MAX 65536u
@@ -20,8 +22,9 @@
 
 struct stack {
 	uint32_t id, count;
+	struct ss_check_frame *frames;
 	UT_hash_handle hh;
-	uintptr_t ip[];
+	uintptr_t key[]; /* return addresses, and a hash of the frames of Python */
 };
 
 extern const char start_of_us[] __asm__("__ehdr_start") SS_HIDDEN;
@@ -31,11 +34,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct stack *by_content, **by_id;
 static uint32_t stacks;
 
+static struct ss_python python;
+
 static _Atomic uint64_t steps[SS_STEPS];
 
 struct walk {
 	uint32_t count;
-	uintptr_t ip[FRAMES_MAX];
+	bool python;
+	uintptr_t ip[FRAMES_MAX + 1];    /* and that hash, if `python` */
 	struct ss_steps_learner learner; /* of an unwinding */
 	bool whole;                      /* the stack has no more frames */
 };
@@ -59,45 +65,113 @@ static bool learn(struct ss_frame frame, void *arg)
 	return w->whole;
 }
 
-static struct stack *stack_add(const struct walk *w)
+static void add_frame(uintptr_t ip, const struct ss_python_frame *frame, void *arg)
 {
-	struct stack *s;
+	struct stack *s = arg;
+	struct ss_check_frame *f = &s->frames[s->count++];
+	struct ss_python_place place;
 
-	if (stacks == STACKS_MAX)
-		return NULL;
-	if (!by_id)
-		by_id = calloc(STACKS_MAX, sizeof(struct stack *));
-	s = by_id ? malloc(sizeof(*s) + w->count * sizeof(w->ip[0])) : NULL;
+	*f = (struct ss_check_frame){.ip = ip};
+	if (!frame)
+		return;
+	ss_python_place(&python, frame, &place);
+	f->function = strdup(place.function);
+	f->file = strdup(place.file);
+	f->line = place.line;
+}
+
+/* No lock is held. */
+static struct stack *stack_new(const struct walk *w)
+{
+	size_t size = (w->count + w->python) * sizeof(w->ip[0]);
+	struct ss_python_frame frame[SS_PYTHON_FRAMES];
+	uint32_t frames = 0;
+	bool cut;
+	struct stack *s = malloc(sizeof(*s) + size);
+
 	if (!s)
 		return NULL;
-	s->id = stacks + 1;
-	s->count = w->count;
-	memcpy(s->ip, w->ip, w->count * sizeof(w->ip[0]));
-	HASH_ADD_KEYPTR(hh, by_content, s->ip, s->count * sizeof(s->ip[0]), s);
-	if (!SS_HASH_HAS(s)) {
+	if (w->python)
+		frames = ss_python_frames(&python, frame, &cut);
+	s->count = 0;
+	s->frames = calloc(w->count + frames, sizeof(s->frames[0]));
+	if (!s->frames) {
 		free(s);
 		return NULL;
 	}
-	by_id[stacks++] = s;
+	memcpy(s->key, w->ip, size);
+	if (frames)
+		ss_python_merge(&python, w->ip, w->count, frame, frames, add_frame, s);
+	for (uint32_t i = 0; i < w->count && !frames; i++)
+		add_frame(w->ip[i], NULL, s);
 	return s;
 }
 
-/* The number of a known stack; with `add_it`, of a new one as well. 0: there is none. */
-static uint32_t number_of(const struct walk *w, bool add_it)
+static void stack_drop(struct stack *s)
 {
+	for (uint32_t i = 0; s && i < s->count; i++) {
+		free(s->frames[i].function);
+		free(s->frames[i].file);
+	}
+	if (s)
+		free(s->frames);
+	free(s);
+}
+
+/* The lock is held. False: there is no room. */
+static bool stack_add(struct stack *s, size_t size)
+{
+	if (!by_id)
+		by_id = calloc(STACKS_MAX, sizeof(struct stack *));
+	if (!by_id || stacks == STACKS_MAX)
+		return false;
+	s->id = stacks + 1;
+	HASH_ADD_KEYPTR(hh, by_content, s->key, size, s);
+	if (!SS_HASH_HAS(s))
+		return false;
+	by_id[stacks++] = s;
+	return true;
+}
+
+/* The number of a known stack. With `fresh`, that one becomes known if it was not; it is dropped
+ * otherwise. 0: there is none. */
+static uint32_t number_of(const struct walk *w, struct stack *fresh)
+{
+	size_t size = (w->count + w->python) * sizeof(w->ip[0]);
 	struct stack *s = NULL;
 	uint32_t id = 0;
 
 	if (!w->count)
 		return 0;
 	pthread_mutex_lock(&lock);
-	HASH_FIND(hh, by_content, w->ip, w->count * sizeof(w->ip[0]), s);
-	if (!s && add_it)
-		s = stack_add(w);
+	HASH_FIND(hh, by_content, w->ip, size, s);
+	if (!s && fresh && stack_add(fresh, size)) {
+		s = fresh;
+		fresh = NULL;
+	}
 	if (s)
 		id = s->id;
 	pthread_mutex_unlock(&lock);
+	stack_drop(fresh);
 	return id;
+}
+
+/* The native frames are there. */
+static void add_python(struct walk *w)
+{
+	w->python = ss_python_runs(&python);
+	if (w->python)
+		w->ip[w->count] = ss_python_hash(&python, 0);
+}
+
+static void look_for_python(void)
+{
+	static atomic_flag busy = ATOMIC_FLAG_INIT;
+
+	if (atomic_flag_test_and_set(&busy))
+		return;
+	ss_python_look(&python);
+	atomic_flag_clear(&busy);
 }
 
 __attribute__((noinline)) uint32_t ss_check_stack(struct ss_stack_bounds *bounds)
@@ -114,7 +188,8 @@ __attribute__((noinline)) uint32_t ss_check_stack(struct ss_stack_bounds *bounds
 
 	w.count = 0;
 	if (++asked % VERIFY_EVERY && ss_steps_walk(steps, bounds, first, add, &w)) {
-		id = number_of(&w, false);
+		add_python(&w);
+		id = number_of(&w, NULL);
 		if (id)
 			return id;
 	}
@@ -123,10 +198,13 @@ __attribute__((noinline)) uint32_t ss_check_stack(struct ss_stack_bounds *bounds
 	w.whole = true;
 	ss_unwind(&first, fp, learn, &w);
 	ss_steps_learned(&w.learner, bounds, first.sp, w.whole);
-	return number_of(&w, true);
+	look_for_python();
+	add_python(&w);
+	id = number_of(&w, NULL);
+	return id || !w.count ? id : number_of(&w, stack_new(&w));
 }
 
-uint32_t ss_check_stack_frames(uint32_t id, const uintptr_t **ip)
+uint32_t ss_check_stack_frames(uint32_t id, const struct ss_check_frame **frames)
 {
 	const struct stack *s = NULL;
 
@@ -134,6 +212,6 @@ uint32_t ss_check_stack_frames(uint32_t id, const uintptr_t **ip)
 	if (id && id <= stacks)
 		s = by_id[id - 1];
 	pthread_mutex_unlock(&lock);
-	*ip = s ? s->ip : NULL;
+	*frames = s ? s->frames : NULL;
 	return s ? s->count : 0;
 }

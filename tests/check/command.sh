@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # `somashim check`: what it prints, writes and exits with.
-#   command.sh SOMASHIM CHECK_CORPUS CHECK_FAULT
+#   command.sh SOMASHIM CHECK_CORPUS CHECK_FAULT PYTHON
 set -u
-somashim=$1 corpus=$2 faults=$3
+somashim=$1 corpus=$2 faults=$3 python=$4
 dir=$(mktemp -d "${TMPDIR:-/tmp}/somashim-check-test.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 export TMPDIR=$dir
@@ -157,6 +157,17 @@ assert [r['occurrenceCount'] for r in results] == [3], results
 END
 check 0 --json="$dir/found.json" sh -c "'$corpus' use-after-free-three-times & '$corpus' use-after-free-three-times; wait"
 says '^========= ERROR SUMMARY: 6 errors, 1 of them different$'
+
+# Two lines of Python are two places, although they are one call stack of the interpreter.
+if "$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))'; then
+	check 0 --json="$dir/found.json" --sarif "$dir/found.sarif" "$python" "$(dirname "$0")/ordered.py"
+	says '^========= ERROR SUMMARY: 2 errors$'
+	for line in 22 23; do says "^=========         Python Frame: Layer.forward (.*ordered\.py:$line)$"; done
+	[ "$(grep -c 'Python Frame: <module> .*ordered\.py:29)$' "$dir/err")" = 2 ] || fail "who called it is not said"
+	grep -q '"startLine": 23' "$dir/found.sarif" || fail "no line of Python"
+	echo 'use-before-alloc Layer.forward' >"$dir/known"
+	check 0 --error-exitcode 9 --suppressions "$dir/known" "$python" "$(dirname "$0")/ordered.py"
+fi
 
 # Each call is named as what it did.
 check 0 "$corpus" interior-free
