@@ -146,7 +146,7 @@ int __wrap_fcntl64(int fd, int command, ...)
 	return old_fcntl(fd, command, arg);
 }
 
-/* glibc 2.33 made fstat and stat functions. Its struct stat is the kernel's on x86-64. */
+/* glibc 2.33 made fstat, stat and lstat functions. Its struct stat is the kernel's on x86-64. */
 int __wrap_fstat(int fd, struct stat *st);
 int __wrap_fstat(int fd, struct stat *st)
 {
@@ -169,6 +169,18 @@ int __wrap_stat64(const char *path, struct stat *st);
 int __wrap_stat64(const char *path, struct stat *st)
 {
 	return (int)syscall(SYS_stat, path, st);
+}
+
+int __wrap_lstat(const char *path, struct stat *st);
+int __wrap_lstat(const char *path, struct stat *st)
+{
+	return (int)syscall(SYS_lstat, path, st);
+}
+
+int __wrap_lstat64(const char *path, struct stat *st);
+int __wrap_lstat64(const char *path, struct stat *st)
+{
+	return (int)syscall(SYS_lstat, path, st);
 }
 
 int __wrap_memfd_create(const char *name, unsigned flags);
