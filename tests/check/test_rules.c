@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rules of core/check that random programs seldom meet: each with the program beside it that is wrong. */
+/* Rules of core/check that random programs seldom meet: each with the program beside it that is
+ * wrong. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
