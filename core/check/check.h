@@ -209,7 +209,7 @@ const char *ss_fault_name(enum ss_fault fault);
 void ss_fault_text(const struct ss_finding *f, char *out, size_t size);
 /* What the call of `use` did: "Used", "Freed again", "Freed". */
 const char *ss_fault_did(enum ss_fault fault);
-/* How to mend it, one sentence; "" if there is nothing to say. */
+/* How to mend it, one sentence; "" if the stream of the free is not known. */
 void ss_fault_mend(const struct ss_finding *f, char *out, size_t size);
 /* "stream 2 (0x5581, non-blocking, device 0)". */
 void ss_stream_text(const struct ss_check_stream *s, char *out, size_t size);

@@ -212,6 +212,41 @@ void ss_fault_mend(const struct ss_finding *f, char *out, size_t size)
 	case SS_FAULT_INTERIOR_FREE:
 		snprintf(out, size, "Free the address that the allocation returned.");
 		break;
+	case SS_FAULT_FOREIGN_FREE:
+		snprintf(out, size, "Free only what an allocation returned, and only once.");
+		break;
+	case SS_FAULT_OUT_OF_BOUNDS:
+		if (f->address - f->base > f->size) /* in front of it, too */
+			snprintf(out, size, "Let %s begin inside the block.", or_call(&f->use));
+		else
+			snprintf(out, size,
+				 "Let %s use at most %" PRIu64
+				 " bytes from this address on, or let %s get more.",
+				 or_call(&f->use), f->base + f->size - f->address,
+				 or_call(&f->alloc));
+		break;
+	case SS_FAULT_OVERWRITTEN:
+		snprintf(out, size,
+			 "Compare the bounds of the kernels that are given this block with its "
+			 "size.");
+		break;
+	case SS_FAULT_WRITE_AFTER_FREE:
+		snprintf(out, size,
+			 "Free the block after the last kernel that has a pointer to it.");
+		break;
+	case SS_FAULT_MEMORY_FAULT:
+		if (!f->block)
+			snprintf(out, size,
+				 "Look for a kernel whose pointer was never set, or is one of the "
+				 "host.");
+		else if (f->free.what)
+			snprintf(out, size,
+				 "Free the block after the last kernel that has a pointer to it.");
+		else
+			snprintf(out, size,
+				 "Compare the bounds of the kernels that are given this block with "
+				 "its size.");
+		break;
 	case SS_FAULT_WRONG_FREE:
 		snprintf(out, size, "Free it with %s.",
 			 f->block ? "hipFree or hipFreeAsync" :

@@ -77,7 +77,7 @@ def main():
                 failed += 1
                 print(f'{name}: expected "{cases[name]}", got "{got}"')
             for line in lines:
-                if line['kind'] == 'finding' and not line['text']:
+                if line['kind'] == 'finding' and not (line['text'] and line['mend']):
                     print(f'{name}: no words')
                     failed += 1
     print(f'{len(names or cases)} programs, {failed} judged wrong' + f', {skipped} not run' * bool(skipped))
