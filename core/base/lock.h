@@ -60,6 +60,7 @@
 
 #include <sched.h>
 
+#include "core/base/processor.h"
 #include "core/base/thread.h"
 
 /* Alignment of objects that one thread writes often: two cache lines, because processors fetch

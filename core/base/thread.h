@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The record that the core keeps for each thread. A record is never unmapped, so other threads may
- * read it at any time. When its thread has ended, a later thread may get it.
+ * read it at any time. When its thread has ended, a later thread may get it. What the hot path
+ * remembers lies in it, because a hit then finds all of it behind one pointer.
  */
 #ifndef SS_BASE_THREAD_H
 #define SS_BASE_THREAD_H
@@ -52,26 +53,5 @@ extern struct ss_thread ss_nobody __attribute__((visibility("hidden")));
 
 /* Makes a record if the thread has none. &ss_nobody: host memory is out. */
 struct ss_thread *ss_thread_record(void);
-
-/* Makes every running thread of the process execute a full barrier. */
-void ss_thread_barrier(void);
-/* Whether the kernel offers that barrier. */
-extern atomic_bool ss_thread_barrier_known __attribute__((visibility("hidden")));
-static inline bool ss_thread_barriers(void)
-{
-	return atomic_load_explicit(&ss_thread_barrier_known, memory_order_relaxed);
-}
-/* How often it was used (for tests). */
-uint64_t ss_thread_barrier_count(void);
-
-/* The processor's time stamp counter; 0 on processors for which this code knows none. */
-static inline uint64_t ss_ticks(void)
-{
-#if defined(__x86_64__)
-	return __builtin_ia32_rdtsc();
-#else
-	return 0;
-#endif
-}
 
 #endif

@@ -13,7 +13,7 @@
  *
  * Locks: none.
  */
-#include "core/base/thread.h"
+#include "core/base/processor.h"
 #include "shim/alloc/debt.h"
 #include "shim/process/current_device.h"
 #include "shim/process/exit.h"

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "core/base/thread.h"
+#include "core/base/processor.h"
 #include "driver/rocm/guard.h"
 
 #define SS_DECAY_TICKS (1ull << 22) /* of the processor's clock: a millisecond or two */

@@ -8,7 +8,7 @@
 #include <link.h>
 #include <string.h>
 
-#include "core/base/thread.h"
+#include "core/base/processor.h"
 #include "shim/alloc/debt.h"
 #include "shim/process/bypass.h"
 #include "shim/process/current_device.h"

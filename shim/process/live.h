@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "core/base/thread.h"
+#include "core/base/processor.h"
 #include "live/page.h"
 
 #define SS_LIVE_NEVER UINT64_MAX
