@@ -844,13 +844,13 @@
 	E(QUEUE, ss_launch(ss_stream_in(config, 32), f, false, params, extra), hipDrvLaunchKernelEx, 605, 702, \
 	  (const SS_DRV_LAUNCH_CONFIG *config, hipFunction_t f, void **params, void **extra), \
 	  (config, f, params, extra)) \
-	E(QUEUE, ss_launches(list, (unsigned)count, true), hipExtLaunchMultiKernelMultiDevice, 402, 502, \
+	E(QUEUE, ss_launches(list, (unsigned)count, flags, true), hipExtLaunchMultiKernelMultiDevice, 402, 502, \
 	  (hipLaunchParams *list, int count, unsigned int flags), \
 	  (list, count, flags)) \
-	E(QUEUE, ss_launches(list, (unsigned)count, true), hipLaunchCooperativeKernelMultiDevice, 402, 502, \
+	E(QUEUE, ss_launches(list, (unsigned)count, flags, true), hipLaunchCooperativeKernelMultiDevice, 402, 502, \
 	  (hipLaunchParams *list, int count, unsigned int flags), \
 	  (list, count, flags)) \
-	E(QUEUE, ss_launches(list, count, false), hipModuleLaunchCooperativeKernelMultiDevice, 505, 507, \
+	E(QUEUE, ss_launches(list, count, flags, false), hipModuleLaunchCooperativeKernelMultiDevice, 505, 507, \
 	  (SS_LAUNCH_LIST *list, unsigned int count, unsigned int flags), \
 	  (list, count, flags)) \
 	/* ---- copies that wait, or that graphs make ---- */ \

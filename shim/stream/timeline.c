@@ -100,8 +100,27 @@ void ss_stream_register(hipStream_t stream, unsigned int flags, int dev)
 
 /* The offsets are those of the two structures, of which older headers lack one. The function is at
  * 0 in both, and both have 56 bytes. */
-hipStream_t ss_launches(const void *list, unsigned int count, bool host)
+static hipStream_t stream_of_launch(const char *launch, bool host)
 {
+	hipStream_t stream;
+
+	memcpy(&stream, launch + (host ? 48 : 40), sizeof(stream));
+	return stream;
+}
+
+/* All streams of the list have come as far as they are, or the first one goes on only then. */
+static void meet(const char *list, unsigned int count, bool host)
+{
+	for (unsigned int i = 0; ss_checking && i < count; i++)
+		ss_check_stream_opaque(ss_stream_or_null(stream_of_launch(list + i * 56, host)),
+				       false, true);
+}
+
+hipStream_t ss_launches(const void *list, unsigned int count, unsigned int flags, bool host)
+{
+	/* hipCooperativeLaunchMultiDeviceNoPreSync and NoPostSync */
+	if (list && !(flags & 1))
+		meet(list, count, host);
 	for (unsigned int i = 0; list && i < count; i++) {
 		const char *at = (const char *)list + i * 56;
 		const void *function;
@@ -109,12 +128,14 @@ hipStream_t ss_launches(const void *list, unsigned int count, bool host)
 		void **args;
 
 		memcpy(&function, at, sizeof(function));
-		memcpy(&stream, at + (host ? 48 : 40), sizeof(stream));
+		stream = stream_of_launch(at, host);
 		memcpy(&args, at + (host ? 32 : 48), sizeof(args));
 		ss_stream_used(stream);
 		if (unlikely(ss_checking))
 			ss_check_kernel(ss_stream_or_null(stream), function, host, args, NULL);
 	}
+	if (list && !(flags & 2))
+		meet(list, count, host);
 	return NULL;
 }
 

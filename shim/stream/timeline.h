@@ -53,7 +53,7 @@ static inline void ss_stream_used(hipStream_t stream)
 /* The same for a list of `count` kernels that are launched, hipLaunchParams (`host`) or
  * hipFunctionLaunchParams. Returns NULL, which is a stream that is known, for use as an
  * argument. */
-hipStream_t ss_launches(const void *list, unsigned int count, bool host);
+hipStream_t ss_launches(const void *list, unsigned int count, unsigned int flags, bool host);
 
 /* The stream at offset `at` of a structure, which becomes known; NULL: there is no structure. */
 hipStream_t ss_stream_in(const void *config, size_t at);

@@ -216,6 +216,21 @@ static void cooperative_multi_device_after_free(void)
 	several_devices(hipLaunchCooperativeKernelMultiDevice);
 }
 
+static void multi_device_without_meeting(void)
+{
+	void *p = block(a);
+	int n = 64;
+	void *args[] = {&p, &n};
+	hipLaunchParams list[] = {
+		{(void *)(uintptr_t)host_kernel(), {1, 1, 1}, {64, 1, 1}, args, 0, a},
+		{(void *)(uintptr_t)host_kernel(), {1, 1, 1}, {64, 1, 1}, args, 0, b},
+	};
+
+	OK(hipLaunchCooperativeKernelMultiDevice(list, 2, 3)); /* neither before nor after it */
+	order(b, a);
+	OK(hipFreeAsync(p, a));
+}
+
 /* ---- the other ways to launch; a release that lacks the call leaves the program out ---- */
 
 static void *way(const char *name)
@@ -390,6 +405,8 @@ const struct program wrong_kernels[] = {
 	 "use-after-free hipExtLaunchMultiKernelMultiDevice 2 2"},
 	{"cooperative-multi-device-after-free", cooperative_multi_device_after_free,
 	 "use-after-free hipLaunchCooperativeKernelMultiDevice 2 2"},
+	{"multi-device-without-meeting", multi_device_without_meeting,
+	 "use-before-alloc hipLaunchCooperativeKernelMultiDevice 2 1"},
 	{"ext-after-free", ext_after_free, "use-after-free hipExtModuleLaunchKernel 1 1"},
 	{"hcc-after-free", hcc_after_free, "use-after-free hipHccModuleLaunchKernel 1 1"},
 	{"module-cooperative-after-free", module_cooperative_after_free,
@@ -489,6 +506,51 @@ static void end_pointers(void)
 		OK(hipFreeAsync(p[i], i % 2 ? a : b));
 }
 
+/* The launches wait for what is on all of their streams, and these then for all of the launches. */
+static void several_devices_meet(void)
+{
+	void *p = block(a);
+	int n = 64;
+	void *args[] = {&p, &n};
+	hipLaunchParams list[] = {
+		{(void *)(uintptr_t)host_kernel(), {1, 1, 1}, {64, 1, 1}, args, 0, a},
+		{(void *)(uintptr_t)host_kernel(), {1, 1, 1}, {64, 1, 1}, args, 0, b},
+	};
+
+	OK(hipLaunchCooperativeKernelMultiDevice(list, 2, 0));
+	OK(hipFreeAsync(p, a));
+}
+
+/* Another one records the event when its work has ended. */
+static void stop_event(void)
+{
+	hipError_t (*call)(hipFunction_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t,
+			   uint32_t, size_t, hipStream_t, void **, void **, hipEvent_t, hipEvent_t,
+			   uint32_t) = way("hipExtModuleLaunchKernel");
+	void *p = block(a);
+	hipEvent_t stop;
+	int n = 64;
+
+	OK(hipEventCreate(&stop));
+	order(a, b);
+	OK(call(kernel("fill"), 64, 1, 1, 64, 1, 1, 0, b, (void *[]){&p, &n}, NULL, NULL, stop, 0));
+	OK(hipStreamWaitEvent(a, stop, 0));
+	OK(hipFreeAsync(p, a));
+}
+
+/* The runtime refuses it, so nothing uses the block. */
+static void refused_launch(void)
+{
+	void *p = block(a);
+	int n = 64;
+
+	order(a, b);
+	if (hipModuleLaunchKernel(kernel("fill"), 0, 1, 1, 64, 1, 1, 0, b, (void *[]){&p, &n},
+				  NULL) == hipSuccess)
+		exit(2);
+	OK(hipFreeAsync(p, a));
+}
+
 static void null_argument(void)
 {
 	launch_fill(NULL, a);
@@ -510,7 +572,8 @@ static void unknown_kernel(void)
 
 const struct program right_kernels[] = {
 #define P(name) {"right-" #name, name, NULL}
-	P(kernel_in_order),        P(kernel_tells_host), P(kernel_with_a_mailbox),
-	P(number_like_an_address), P(write_to_the_end),  P(end_pointers),
-	P(null_argument),          P(unknown_kernel),    {NULL, NULL, NULL},
+	P(kernel_in_order),        P(kernel_tells_host),    P(kernel_with_a_mailbox),
+	P(number_like_an_address), P(write_to_the_end),     P(end_pointers),
+	P(null_argument),          P(several_devices_meet), P(stop_event),
+	P(refused_launch),         P(unknown_kernel),       {NULL, NULL, NULL},
 };
