@@ -45,8 +45,10 @@ static uint64_t quiet_us(struct ss_pool *pool)
 {
 	uint64_t ms = ss_max(ss_fence_ms(ss_core_of(pool), pool->mem.dev), pool->pressure.took);
 	uint64_t lately = ss_max(1000 * ms, pool->wait.gap_us);
+	uint64_t us = ss_max((QUIET_US + QUIET_TIMES * lately) >> pool->wait.failed, lately);
 
-	return ss_max((QUIET_US + QUIET_TIMES * lately) >> pool->wait.failed, lately);
+	/* So that one which was given up for the longest time has failed, too. */
+	return ss_min(us, longest_us(ss_core_of(pool)));
 }
 
 bool ss_wait_turn(struct ss_request *r)

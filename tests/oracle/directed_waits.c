@@ -10,6 +10,11 @@
 #define CHECK(cond) d_check((cond), #cond, __LINE__)
 #define W d_world()
 
+static struct op release(void)
+{
+	return (struct op){.kind = OP_RELEASE};
+}
+
 /* ---- hipMalloc ------------------------------------------------------------------------------ */
 
 /* hipMalloc, kernel, hipFree without a wait, on a device that lags: beyond eight blocks the host
@@ -39,6 +44,24 @@ static void malloc_not_long(void)
 	D((struct op){.kind = OP_RELEASE});
 }
 
+/* The same where everything took long before. */
+static void malloc_not_always(void)
+{
+	uint64_t then;
+
+	for (int round = 0; round < 2; round++) {
+		then = W->now_ms;
+		D(stall(NUL));
+		for (int i = 0; i < 30; i++)
+			D(calloc_(0, BIG << round), kernel(NUL), cfree(0, false));
+		if (!round)
+			D((struct op){.kind = OP_TICK, .n = 5000}, release(), advance(),
+			  calloc_(0, BIG), cfree(0, false));
+	}
+	CHECK(W->now_ms - then > 500 && W->now_ms - then < 6000);
+	D(release());
+}
+
 /* There is no wait while a stream captures. */
 static void malloc_not_in_capture(void)
 {
@@ -55,11 +78,6 @@ static void malloc_not_in_capture(void)
 }
 
 /* ---- streams -------------------------------------------------------------------------------- */
-
-static struct op release(void)
-{
-	return (struct op){.kind = OP_RELEASE};
-}
 
 static struct op capture(int s)
 {
@@ -180,6 +198,7 @@ static void waits_where_nothing_moves(void)
 const struct d_test directed_waits[] = {
 	WAITS(malloc_waits),
 	WAITS(malloc_not_long),
+	WAITS(malloc_not_always),
 	WAITS(malloc_not_in_capture),
 	WAITS(stream_waits),
 	T(stream_never_waits),
