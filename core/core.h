@@ -106,6 +106,10 @@ bool ss_timeline_after(struct ss_core *core, struct ss_timeline *tl, const struc
  * asked how far it is nor given a fence. */
 void ss_timeline_set_capturing(struct ss_core *core, struct ss_timeline *tl, bool on);
 bool ss_timeline_capturing(const struct ss_timeline *tl);
+/* Around a call that must not become part of a capture of tl. False: it would. Else a capture
+ * begins after ss_capture_release(). */
+bool ss_capture_hold(struct ss_core *core, struct ss_timeline *tl);
+void ss_capture_release(struct ss_timeline *tl);
 
 /* ---- events and host synchronization ------------------------------------ */
 /*
@@ -115,7 +119,7 @@ bool ss_timeline_capturing(const struct ss_timeline *tl);
  */
 struct ss_token {
 	void *a, *b;
-	uint64_t n, gen;
+	uint64_t n, gen, host;
 	int32_t kind, dev;
 	uint32_t cover;
 };
@@ -153,10 +157,16 @@ void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool thresho
  * for streams that the core knows, still count. */
 void ss_distrust(struct ss_core *core);
 bool ss_distrusted(const struct ss_core *core);
-/* Streams run host functions of the program, which may allocate, or wait for values that the host
- * may write. From now on no allocation waits for frees in flight unless memory is short
- * (pool/bounded_wait.c). */
-void ss_backpressure_never(struct ss_core *core);
+/* Around a host function, on the thread that calls it. Meanwhile no allocation waits for frees in
+ * flight unless memory is short (pool/bounded_wait.c). */
+void ss_host_function_begin(void);
+void ss_host_function_end(void);
+/* Around a call that enqueues anything else that may need the host on tl: a wait for a value, a
+ * graph with such a node, a host function that does not report itself. From the begin until it is
+ * known to have run no allocation waits for frees in flight unless memory is short
+ * (pool/bounded_wait.c). `ok`: the call succeeded. tl NULL: on a stream that has no timeline. */
+void ss_host_begin(struct ss_core *core);
+void ss_host_end(struct ss_core *core, struct ss_timeline *tl, bool ok);
 
 /* ---- pools -------------------------------------------------------------- */
 

@@ -24,6 +24,7 @@
  *        COPY      as QUEUE, and refuses `size` bytes from src to dst that leave a block
  *        FILL      refuses `count` values of `extra` bytes at dst that leave a block; uses `stream`
  *        CHECK     refuses the call if the expression `extra` is true
+ *        QUEUE_WAIT  as QUEUE_ANY, for a command that may need the host
  *        OBSERVER  adds the observer `extra` (alloc/observers.h)
  *        PINNED    as OBSERVER, for pinned memory of `size` bytes, which is at `extra` after the
  *                  call
@@ -435,7 +436,7 @@
 	  (hipGraphNode_t node, hipEvent_t event), (node, event)) \
 	E(WATCH, 0, hipGraphExecEventRecordNodeSetEvent, 405, 502, \
 	  (hipGraphExec_t exec, hipGraphNode_t node, hipEvent_t event), (exec, node, event)) \
-	E(OBSERVER, SS_OBSERVER_HOSTFUNC, hipGraphAddHostNode, 405, 502, \
+	E(OBSERVER, SS_OBSERVER_HOSTNODE, hipGraphAddHostNode, 405, 502, \
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   const hipHostNodeParams *params), \
 	  (node, graph, deps, count, params)) \
@@ -495,14 +496,14 @@
 	E(PINNED, *ptr, hipMemAllocHost, 402, 502, (void **ptr, size_t size), (ptr, size)) \
 	E(PINNED, ptr, hipHostRegister, 402, 502, \
 	  (void *ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
-	E(OBSERVER, ss_host_function(stream), hipLaunchHostFunc, 503, 507, \
+	E(WATCH, 0, hipLaunchHostFunc, 503, 507, \
 	  (hipStream_t stream, hipHostFn_t fn, void *data), (stream, fn, data)) \
-	E(OBSERVER, ss_host_function(ss_spt_stream(stream)), hipLaunchHostFunc_spt, 503, 507, \
+	E(WATCH, 0, hipLaunchHostFunc_spt, 503, 507, \
 	  (hipStream_t stream, hipHostFn_t fn, void *data), (stream, fn, data)) \
-	E(OBSERVER, ss_host_function(stream), hipStreamAddCallback, 402, 502, \
+	E(WATCH, 0, hipStreamAddCallback, 402, 502, \
 	  (hipStream_t stream, hipStreamCallback_t fn, void *data, unsigned int flags), \
 	  (stream, fn, data, flags)) \
-	E(OBSERVER, ss_host_function(ss_spt_stream(stream)), hipStreamAddCallback_spt, 503, 507, \
+	E(WATCH, 0, hipStreamAddCallback_spt, 503, 507, \
 	  (hipStream_t stream, hipStreamCallback_t fn, void *data, unsigned int flags), \
 	  (stream, fn, data, flags)) \
 	E(OBSERVER, SS_OBSERVER_IPC, hipMemExportToShareableHandle, 501, 502, \

@@ -42,6 +42,23 @@ void ss_timeline_set_capturing(struct ss_core *core, struct ss_timeline *tl, boo
 	wait_for_polls(core, tl);
 }
 
+bool ss_capture_hold(struct ss_core *core, struct ss_timeline *tl)
+{
+	bool may;
+
+	pthread_mutex_lock(&core->order->lock);
+	may = tl->alive && !tl->capturing;
+	/* The null stream is never captured, and threads wait for it that must not wait here. */
+	atomic_fetch_add(&tl->recording, may && tl->kind != SS_TL_NULL);
+	pthread_mutex_unlock(&core->order->lock);
+	return may;
+}
+
+void ss_capture_release(struct ss_timeline *tl)
+{
+	atomic_fetch_sub(&tl->recording, tl->kind != SS_TL_NULL);
+}
+
 bool ss_timeline_capturing(const struct ss_timeline *tl)
 {
 	return atomic_load_explicit(&tl->capturing, memory_order_relaxed);

@@ -180,6 +180,14 @@ bool ss_fence_room(struct ss_core *core, struct ss_timeline *tl);
 /* A position for one free alone, so that an exact fence stands for just that. */
 uint64_t ss_position_alone(struct ss_timeline *tl);
 
+/* ---- commands that may need the host: host.c ---------------------------------- */
+
+/* May one be in flight, on any stream? Reads variables only. */
+bool ss_host_needed(struct ss_core *core);
+/* The same after asking the streams that have one. Those that cannot tell now will later. No lock
+ * held. */
+bool ss_host_ask(struct ss_core *core);
+
 /* ---- is a stream, or a device, at its end? --------------------------------
  *
  * The name says what a call does. `can` looks at variables. `poll` asks for fences that were

@@ -52,6 +52,9 @@ struct ss_order {
 	_Atomic uint64_t fences;       /* recorded so far */
 	_Atomic uint64_t busy_queries; /* queries of streams with work under way, so far */
 	_Atomic uint64_t visited;      /* devices whose memory streams of other devices work with */
+	/* Calls that enqueue what may need the host (host.c), numbered: those that began and that
+	 * ended, and the last one up to which all is over. */
+	_Atomic uint64_t host_begun, host_ended, host_reached;
 
 	struct ss_order_device dev[SS_MAX_DEVICES];
 };

@@ -28,6 +28,7 @@ static inline struct ss_token stream_begin(struct ss_core *core, struct ss_timel
 	t.n = alone ? ss_position(tl) : atomic_load(&tl->commanded);
 	t.gen = ss_version(tl);
 	t.dev = atomic_load_explicit(&tl->dev, memory_order_relaxed);
+	t.host = atomic_load(&tl->host);
 	return t;
 }
 
@@ -172,6 +173,8 @@ static void end_stream(struct ss_core *core, const struct ss_token *t, bool thre
 {
 	struct ss_timeline *tl = t->a;
 
+	if (unlikely(t->host) && !tl->capturing)
+		ss_host_synced(tl, t->host);
 	if (!tl->capturing)
 		ss_complete_seen(core, tl, t->n, t->gen, true);
 	/* Fences that this wait has proved are released here. Otherwise they would pile up in a

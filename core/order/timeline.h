@@ -44,6 +44,8 @@ struct ss_timeline {
 	unsigned covers;            /* number of the last command under way (ss_cover_begin) */
 	_Atomic uint64_t visits;    /* other devices whose memory it works with, a bit each */
 	_Atomic uint64_t commanded; /* position, as order.h draws it */
+	_Atomic uint64_t host;      /* behind the last command that may need the host; 0: none */
+	atomic_bool host_asked;     /* somebody would have liked to know when one has ended */
 
 	/* Written by whoever asks how far it is: */
 	_Alignas(64) _Atomic uint64_t synced_pos, synced_ms; /* its last synchronization */
@@ -276,6 +278,9 @@ struct ss_timeline *ss_event_done(struct ss_core *core, struct ss_event *e, uint
 				  uint64_t *pos);
 /* event.c: for the end of the core. */
 void ss_order_events_finish(struct ss_core *core);
+
+/* host.c: the application has waited for all of tl when tl->host was `pos`. */
+void ss_host_synced(struct ss_timeline *tl, uint64_t pos);
 
 /* ---- idle.c and stream_end.c ------------------------------------------- */
 

@@ -135,8 +135,7 @@ bool ss_pressure_idle(struct ss_pool *pool)
 	uint64_t begin;
 	bool skip, idle;
 
-	if (!pool->classic || atomic_load(&core->pools->no_backpressure) ||
-	    ss_order_capturing(core))
+	if (!pool->classic || !ss_wait_safe(core))
 		return false;
 	ss_pool_lock(pool);
 	skip = pool->wait.skip;

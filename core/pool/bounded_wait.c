@@ -23,15 +23,14 @@
 #define NAP_US 5
 #define LONGEST_NAP_US 1000
 
-bool ss_wait_may(struct ss_core *core)
+static bool wanted(const struct ss_core *core)
 {
-	return core->drv.nap && core->opt.growth_wait_ms &&
-	       !atomic_load(&core->pools->no_backpressure) && !ss_order_capturing(core);
+	return core->drv.nap && core->opt.growth_wait_ms;
 }
 
-void ss_backpressure_never(struct ss_core *core)
+bool ss_wait_safe(struct ss_core *core)
 {
-	atomic_store(&core->pools->no_backpressure, true);
+	return !ss_order_capturing(core) && !ss_host_ask(core);
 }
 
 /* In all. */
@@ -96,7 +95,9 @@ bool ss_wait_nap(struct ss_request *r, bool moved)
 			ss_wait_failed(pool);
 		r->wait.over = true;
 	}
-	r->wait.over |= r->wait.us >= longest_us(core) || !ss_wait_may(core);
+	/* What another thread enqueues meanwhile may need this one. */
+	r->wait.over |= r->wait.us >= longest_us(core) || ss_order_capturing(core) ||
+			ss_host_needed(core);
 	if (r->wait.over)
 		return false;
 	pool->st.waits += !r->wait.us;
@@ -112,7 +113,7 @@ enum ss_next ss_step_wait(struct ss_request *r)
 	uint64_t before = r->wait.us, begin = ss_trace_wait_begin();
 	enum ss_next next;
 
-	if (!ss_wait_may(core))
+	if (!wanted(core) || !ss_wait_safe(core))
 		return SS_NEXT;
 	next = r->tl ? ss_growth_wait(r) : ss_backpressure_wait(r);
 	if (r->wait.us > before)

@@ -61,7 +61,6 @@ struct ss_pools {
 	struct ss_pool *list;
 	struct ss_table by_handle;
 	uint64_t next_handle;
-	atomic_bool no_backpressure; /* no allocation waits for what is in flight */
 	_Atomic uint64_t next_export;
 	void (*begin)(void); /* ss_decay_watch() */
 	struct ss_device_pools {

@@ -85,8 +85,8 @@ struct ss_block *ss_front_split(struct ss_request *r);
 uint64_t ss_growth_segment(struct ss_request *r, struct ss_view *v);
 
 /* Waiting for frees in flight: bounded_wait.c. */
-/* May any allocation wait now? */
-bool ss_wait_may(struct ss_core *core);
+/* Does nothing in flight need the host, as far as can be told now? No lock held. */
+bool ss_wait_safe(struct ss_core *core);
 /* Is it r's turn to wait? Pool lock held. */
 bool ss_wait_turn(struct ss_request *r);
 /* A nap; `moved`: something has completed since the last one. False: there was none, since that

@@ -28,8 +28,6 @@ void ss_observer_add(int dev, unsigned what)
 {
 	if (!what)
 		return;
-	if (what & SS_OBSERVER_HOSTFUNC)
-		ss_backpressure_never(ss_core);
 	if (dev >= 0 && dev < SS_MAX_DEVICES) {
 		add(dev, what);
 		return;

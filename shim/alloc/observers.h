@@ -26,6 +26,7 @@ enum ss_observer {
 	SS_OBSERVER_GRAPH = 1 << 10, /* a launched graph: it may have host nodes and copies */
 	/* A second device is used: its streams are not ordered with this one's */
 	SS_OBSERVER_DEVICES = 1 << 11,
+	SS_OBSERVER_HOSTNODE = 1 << 12, /* graphs may have nodes that need the host */
 };
 
 /* Per device: the observers, and SS_DEBT_POSSIBLE once the device has been found fit. */

@@ -44,13 +44,23 @@ static bool exceeds(const void *params)
 	}
 }
 
+/* A type that is not known may be anything. */
+static bool needs_host(int type)
+{
+	switch (type) {
+	case SS_NODE_HOST:
+	case SS_NODE_SEMAPHORE_WAIT: return true;
+	default: return type > SS_NODE_COPY_TO;
+	}
+}
+
 /* Takes note of what launches of the graph will do. */
 static void note(const void *params)
 {
 	hipEvent_t event = NULL;
 
-	if (params && type_of(params) == SS_NODE_HOST)
-		ss_observer_add(-1, SS_OBSERVER_HOSTFUNC);
+	if (params && needs_host(type_of(params)))
+		ss_observer_add(-1, SS_OBSERVER_HOSTNODE);
 	if (params && type_of(params) == SS_NODE_EVENT_RECORD)
 		memcpy(&event, union_of(params), sizeof(event));
 	if (event)

@@ -15,8 +15,12 @@ enum ss_graph_node_type {
 	SS_NODE_EMPTY,
 	SS_NODE_EVENT_WAIT,
 	SS_NODE_EVENT_RECORD,
-	SS_NODE_ALLOC = 10,
+	SS_NODE_SEMAPHORE_SIGNAL,
+	SS_NODE_SEMAPHORE_WAIT,
+	SS_NODE_ALLOC,
 	SS_NODE_FREE,
+	SS_NODE_COPY_FROM, /* a symbol */
+	SS_NODE_COPY_TO,
 };
 
 /* A list that the caller frees; NULL: there are none, or they cannot be listed, which *good

@@ -161,8 +161,27 @@
 	(unlikely(ss_checking) ? ss_check_stream_opaque(ss_stream_or_null(stream), hold, true) : (void)0)
 /* What the stream waits for may be written by the host, after what that does next. */
 #define EXPORT_QUEUE_WAIT(extra, name, params, args) \
-	EXPORT_PLAIN_GATED(hipStream_t on_ = (extra); ss_stream_used(on_); ss_stream_touch_unknown(on_); \
-		     ss_backpressure_never(ss_core); CHECK_OPAQUE(on_, true), name, params, args)
+	static inline hipError_t open_##name params \
+	{ \
+		struct ss_host_command host; \
+		hipStream_t on; \
+		hipError_t err; \
+		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
+			return FORWARD(name, args); \
+		ss_decay_due(); \
+		CHECKED_BEGIN(name); \
+		on = (extra); \
+		ss_stream_touch_unknown(on); \
+		CHECK_OPAQUE(on, true); \
+		host = ss_host_command_begin(on); \
+		ss_enter(); \
+		err = FORWARD(name, args); \
+		ss_leave(); \
+		ss_host_command_end(&host, err == hipSuccess); \
+		CHECKED_END(err); \
+		return ss_result(err); \
+	} \
+	EXPORT_GATED(name, params, args)
 /* A copy of `size` bytes from src to dst, neither across the end of a block. */
 #define COPY_EXCEEDS(stream) (ss_exceeds_on(stream, dst, size) || ss_exceeds_on(stream, src, size))
 #define EXPORT_COPY(extra, name, params, args) \
@@ -179,8 +198,8 @@
 #define EXPORT_PASS(extra, name, params, args) \
 	EXPORT_PLAIN((void)0, name, params, args)
 
-/* A real call that needs device memory. */
-#define BODY_MEMORY(before, dev, name, args) \
+/* A real call that needs device memory, with something before and after it. */
+#define BODY_AROUND(before, dev, after, name, args) \
 	{ \
 		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
 			return FORWARD(name, args); \
@@ -189,10 +208,13 @@
 		CHECKED_BEGIN(name); \
 		before; \
 		ss_graph_memory_reserve(dev); \
-		err = ss_result(SS_RETRY(dev, FORWARD(name, args))); \
+		err = SS_RETRY(dev, FORWARD(name, args)); \
+		after; \
+		err = ss_result(err); \
 		CHECKED_END(err); \
 		return err; \
 	}
+#define BODY_MEMORY(before, dev, name, args) BODY_AROUND(before, dev, (void)0, name, args)
 
 #define HERE (-1) /* the current device */
 /* The same, for a call that loads code. It is read before the call, which may be the last one that
@@ -235,17 +257,19 @@ static inline int ss_code_device(const void *image, const char *path)
 		return ss_result(err); \
 	}
 /* A graph may do anything, for example write to the host when nothing else does. */
-#define LAUNCH_GRAPH(stream, told, name, params, args) \
+#define PUT_GRAPH(stream, before, after, name, params, args) \
 	static inline hipError_t open_##name params \
-	BODY_MEMORY(ss_stream_used(stream); ss_observer_add(-1, SS_OBSERVER_GRAPH); told; \
-		    ss_stream_touch_unknown(stream), \
-		    ss_device_of(stream), name, args) \
+	BODY_AROUND(ss_stream_used(stream); ss_observer_add(-1, SS_OBSERVER_GRAPH); \
+		    ss_stream_touch_unknown(stream); before, \
+		    ss_device_of(stream), after, name, args) \
 	EXPORT_GATED(name, params, args)
 #define EXPORT_GRAPH(extra, name, params, args) \
-	LAUNCH_GRAPH(extra, \
-		     unlikely(ss_checking) ? ss_check_graph(ss_stream_or_null(extra), exec) : (void)0, \
-		     name, params, args)
-#define EXPORT_UPLOAD(extra, name, params, args) LAUNCH_GRAPH(extra, (void)0, name, params, args)
+	PUT_GRAPH(extra, \
+		  if (unlikely(ss_checking)) ss_check_graph(ss_stream_or_null(extra), exec); \
+		  const struct ss_host_command host = ss_graph_command_begin(extra), \
+		  ss_host_command_end(&host, err == hipSuccess), name, params, args)
+#define EXPORT_UPLOAD(extra, name, params, args) \
+	PUT_GRAPH(extra, (void)0, (void)0, name, params, args)
 
 #define NODE_EXCEEDS(exceeds, told) exceeds
 #define NODE_TOLD(exceeds, told) told

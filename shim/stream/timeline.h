@@ -74,12 +74,36 @@ static inline hipStream_t ss_value(hipStream_t stream, const void *ptr, size_t s
 	return stream;
 }
 hipStream_t ss_values(hipStream_t stream, const void *list, unsigned int count);
-/* A host function is about to be put on the stream. Returns the observer that it is. */
-static inline unsigned ss_host_function(hipStream_t stream)
+
+/* Around the real call that enqueues what may need the host. */
+struct ss_host_command {
+	bool on;
+	struct ss_timeline *tl;
+};
+static inline struct ss_host_command ss_host_command_begin(hipStream_t stream)
 {
-	if (unlikely(ss_checking))
-		ss_check_stream_opaque(ss_stream_or_null(stream), true, true);
-	return SS_OBSERVER_HOSTFUNC;
+	struct ss_host_command host = {true, ss_stream_or_null(stream)};
+
+	/* It may become a node of the graph. */
+	if (ss_capture_live())
+		ss_observer_add(-1, SS_OBSERVER_HOSTNODE);
+	ss_host_begin(ss_core);
+	return host;
+}
+/* The same for the launch of a graph, of whose nodes somashim knows no more than that some may need
+ * the host. Past somashim anybody may have made them. */
+static inline struct ss_host_command ss_graph_command_begin(hipStream_t stream)
+{
+	const unsigned some = SS_OBSERVER_HOSTNODE | SS_OBSERVER_UNKNOWN;
+
+	if (likely(!(atomic_load(&ss_observers[0]) & some)))
+		return (struct ss_host_command){0};
+	return ss_host_command_begin(stream);
+}
+static inline void ss_host_command_end(const struct ss_host_command *host, bool ok)
+{
+	if (host->on)
+		ss_host_end(ss_core, host->tl, ok);
 }
 
 /* A command on this stream uses the memory at ptr, which may be of another device; NULL: of

@@ -42,7 +42,7 @@ static struct {
 	bool classic, keep;
 	double work; /* microseconds */
 	int streams;
-	unsigned repeat, cross;
+	unsigned repeat, cross, host;
 	uint64_t seed;
 	const char *path;
 } opt = {.streams = 1, .repeat = 1, .seed = 1};
@@ -53,7 +53,8 @@ static char *pages; /* pinned */
 static struct slot slots[SLOTS];
 static unsigned used_slots;
 static struct live *live;
-static unsigned char *bad; /* per block of the round: a stamp was wrong */
+static unsigned char *bad;      /* per block of the round: a stamp was wrong */
+static _Atomic uint64_t called; /* host functions */
 static uint64_t calls, verified, corrupt, allocations, in_use, in_use_high, device_high;
 
 static void die(const char *fmt, ...)
@@ -186,6 +187,12 @@ static int stream_of(const struct replay_log *log, uint32_t block, uint32_t log_
 	return (int)(mix(opt.seed + block) % (unsigned)opt.streams);
 }
 
+static void host_function(hipStream_t s, hipError_t status, void *arg)
+{
+	(void)s, (void)status, (void)arg;
+	called++;
+}
+
 static void allocate(const struct replay_log *log, const struct replay_op *op, uint64_t serial)
 {
 	struct live *b = &live[op->block];
@@ -210,6 +217,8 @@ static void allocate(const struct replay_log *log, const struct replay_op *op, u
 	}
 	stamp(ptr, serial, size, stream[b->stream]);
 	HIP(device_work(stream[b->stream]));
+	if (opt.host && allocations % opt.host == 0)
+		HIP(hipStreamAddCallback(stream[b->stream], host_function, NULL, 0));
 }
 
 static void release(const struct replay_log *log, const struct replay_op *op)
@@ -289,15 +298,18 @@ static void report(const struct replay_log *log, double seconds)
 		}
 		printf(" reserved_high=%llu", (unsigned long long)reserved);
 	}
+	if (opt.host)
+		printf(" host_functions=%llu", (unsigned long long)called);
 	printf("\n");
 }
 
 static void usage(void)
 {
 	fputs("usage: replay_hip [--classic|--async] [--streams N] [--cross PERCENT] [--work US]\n"
-	      "                  [--keep] [--seed N] [--repeat N] LOG.csv[.xz]\n"
+	      "                  [--host N] [--keep] [--seed N] [--repeat N] LOG.csv[.xz]\n"
 	      "  --cross: a log of one stream frees so many blocks on another one\n"
 	      "  --work: the device is busy for so many microseconds after each allocation\n"
+	      "  --host: the stream calls a function of the host after every Nth allocation\n"
 	      "  --keep: the pool gives nothing back (release threshold: all)\n",
 	      stderr);
 	exit(2);
@@ -325,6 +337,8 @@ int main(int argc, char **argv)
 			opt.cross = (unsigned)number(argv[++i], 100);
 		else if (strcmp(argv[i], "--work") == 0)
 			opt.work = (double)number(argv[++i], 1000000);
+		else if (strcmp(argv[i], "--host") == 0)
+			opt.host = (unsigned)number(argv[++i], 1000000000);
 		else if (strcmp(argv[i], "--keep") == 0)
 			opt.keep = true;
 		else if (strcmp(argv[i], "--seed") == 0)

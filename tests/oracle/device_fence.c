@@ -221,8 +221,9 @@ static void check_growth_wait(struct world *w)
 		fail(w, F_BLOCKS, "the host waits, and free memory would not do");
 }
 
-/* Only an allocation may nap, not for long, beside no capture, and only while a fence is on its
- * way. (Another thread may be about to record or to reach the one that tells.) */
+/* Only an allocation may nap, not for long, beside no capture and nothing that may need the host,
+ * and only while a fence is on its way. (Another thread may be about to record or to reach the one
+ * that tells.) */
 static uint64_t nap(void *ctx, unsigned us)
 {
 	struct world *w = ctx;
@@ -235,6 +236,11 @@ static uint64_t nap(void *ctx, unsigned us)
 	for (int i = 0; i < w->nstreams; i++)
 		if (w->s[i].alive && w->s[i].capturing)
 			fail(w, F_BLOCKS, "the host waits while stream %d is captured", i);
+	for (int i = 0; i < w->nstreams; i++)
+		if (w->s[i].host > w->done.n[i])
+			fail(w, F_BLOCKS, "the host waits, and stream %d may wait for it", i);
+	if (w->in_function)
+		fail(w, F_BLOCKS, "the host waits beside a host function");
 	if (!w->call.in_classic)
 		check_growth_wait(w);
 	w->now_ms += (w->call.napped + us) / 1000 - w->call.napped / 1000;
@@ -242,7 +248,10 @@ static uint64_t nap(void *ctx, unsigned us)
 	if (w->call.napped > 1000 * w->cfg.opt.growth_wait_ms + 1000)
 		fail(w, F_BLOCKS, "an allocation has waited %lu us", (unsigned long)w->call.napped);
 	progress_some(w);
+	if (w->cfg.functions && rnd(&w->rng) % 8 == 0)
+		host_function(w, true);
 	device_leave(w, SS_OK);
+	run_at_nap(w);
 	return us;
 }
 

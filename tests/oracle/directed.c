@@ -78,6 +78,16 @@ void d_beside(const struct op *others, int count, struct op op)
 	d_check(!w->hook, "the driver was called", __LINE__);
 }
 
+void d_in_nap(struct op nap, struct op op)
+{
+	if (prog.count == MAXOPS)
+		abort();
+	prog.op[prog.count] = nap;
+	w->at_nap = &prog.op[prog.count++];
+	d_op(op);
+	d_check(!w->at_nap, "the host waited", __LINE__);
+}
+
 struct world *d_world(void)
 {
 	return w;

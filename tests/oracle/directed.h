@@ -25,6 +25,8 @@ void d_op(struct op op);
 /* Runs `op`, and at the end of its first call of the driver other operations, as those of another
  * thread. */
 void d_beside(const struct op *others, int count, struct op op);
+/* Runs `nap`, as an operation of another thread, in the first nap of `op`. */
+void d_in_nap(struct op nap, struct op op);
 void d_end(void);
 void d_check(bool ok, const char *what, int at);
 struct world *d_world(void);
@@ -62,6 +64,20 @@ DOP(kernel)(int s)
 DOP(stall)(int s)
 {
 	return (struct op){.kind = OP_STALL, .a = (uint8_t)s};
+}
+/* A host function begins, or ends. */
+DOP(function)(void)
+{
+	return (struct op){.kind = OP_ADVANCE, .flags = OPF_HOST};
+}
+/* A wait for a value, and one that goes on for ever. */
+DOP(host)(int s)
+{
+	return (struct op){.kind = OP_KERNEL, .a = (uint8_t)s, .flags = OPF_HOST};
+}
+DOP(host_stall)(int s)
+{
+	return (struct op){.kind = OP_STALL, .a = (uint8_t)s, .flags = OPF_HOST};
 }
 DOP(advance)(void)
 {

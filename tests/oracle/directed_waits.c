@@ -3,6 +3,7 @@
  * Tests when an allocation waits for frees in flight, and when it does not. While the core waits
  * the device makes progress, as far as its kernels end.
  */
+#include "core/order/order.h"
 #include "directed.h"
 
 #define MIB (1ull << 20)
@@ -27,7 +28,7 @@ static void malloc_waits(void)
 }
 
 /* On a device that stands still the pool grows, after waits that become ever rarer. There is no
- * wait if host functions of the program may run on a stream. */
+ * wait beside one for a value. */
 static void malloc_not_long(void)
 {
 	uint64_t then;
@@ -37,7 +38,7 @@ static void malloc_not_long(void)
 		D(calloc_(0, BIG), kernel(NUL), cfree(0, false));
 	CHECK(given() == 40 * BIG && W->now_ms > 0 && W->now_ms < 500);
 	then = W->now_ms;
-	ss_backpressure_never(W->core);
+	D(host(NUL));
 	for (int i = 0; i < 40; i++)
 		D(calloc_(0, BIG), kernel(NUL), cfree(0, false));
 	CHECK(given() == 80 * BIG && W->now_ms == then);
@@ -141,13 +142,137 @@ static void stream_not_in_capture(void)
 	D(capture(S(2)));
 }
 
-static void stream_not_beside_host_functions(void)
+/* ---- what may need the host
+ * -------------------------------------------------------------------- */
+
+/* Stream 0 frees what stream 1 needs. How many times was that waited for? */
+static unsigned long waits_of_two(void)
 {
-	ss_backpressure_never(W->core);
-	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)), free_(0, S(0)),
-	  alloc(1, S(1), BIG));
-	CHECK(given() == 2 * BIG && W->now_ms == 0);
+	unsigned long before = d_stats().waits;
+
+	D(alloc(0, S(0), BIG), kernel(S(0)), free_(0, S(0)), alloc(1, S(1), BIG), kernel(S(1)),
+	  free_(1, S(1)));
+	return d_stats().waits - before;
 }
+
+/* There is no wait while a host function runs. */
+static void not_beside_host_functions(void)
+{
+	D(stream(0, NB), stream(1, NB), function());
+	CHECK(waits_of_two() == 0 && given() == 2 * BIG && W->now_ms == 0);
+	D(function(), dsync(), trim(0), attr(SS_ATTR_RESERVED_HIGH, 0));
+	CHECK(given() == 0 && waits_of_two() == 1 && given() == BIG);
+}
+
+/* One that begins ends the wait. */
+static void function_while_waiting(void)
+{
+	D(stream(0, NB), stream(1, NB), stall(S(0)), alloc(0, S(0), BIG), free_(0, S(0)));
+	d_in_nap(function(), alloc(1, S(1), BIG));
+	CHECK(given() == 2 * BIG && d_stats().waits == 1 && W->now_ms == 0);
+	D(function(), release());
+}
+
+/* There is no wait beside a wait for a value, on whatever stream. */
+static void not_beside_values(void)
+{
+	D(stream(0, NB), stream(1, NB), stream(2, NB), host(S(2)));
+	CHECK(waits_of_two() == 0 && given() == 2 * BIG && W->now_ms == 0);
+}
+
+/* Once the stream is known to have come past it, there are waits again: by the fence that the
+ * first allocation asked for, */
+static void value_known_by_fence(void)
+{
+	D(stream(0, NB), stream(1, NB), stream(2, NB), host(S(2)));
+	CHECK(waits_of_two() == 0 && given() == 2 * BIG);
+	D(advance(), alloc(2, S(0), 2 * BIG), kernel(S(0)), free_(2, S(0)));
+	CHECK(!ss_host_needed(W->core));
+	/* by the one that then stands behind the next of them, */
+	D(host(S(2)), advance());
+	ss_fence_poll(W->core, NULL, -1);
+	CHECK(!ss_host_needed(W->core));
+	D(dsync(), trim(0), attr(SS_ATTR_RESERVED_HIGH, 0));
+	CHECK(given() == 0 && waits_of_two() == 1 && given() == BIG);
+}
+
+/* by a synchronization of the application: with the stream, */
+static void value_known_by_stream(void)
+{
+	for (int kind = NB; kind <= BL; kind++) {
+		D(stream(2 + kind, kind), host(S(2 + kind)), ssync(S(2 + kind)));
+		CHECK(!ss_host_needed(W->core));
+	}
+	D(stream(0, NB), stream(1, NB));
+	CHECK(waits_of_two() == 1 && given() == BIG);
+}
+
+/* with the null stream, whose fences could tell nothing beside blocking streams, */
+static void value_known_by_null(void)
+{
+	D(stream(0, NB), stream(1, NB), stream(2, BL), host(NUL), host(S(2)), advance());
+	CHECK(ss_host_needed(W->core));
+	D(ssync(NUL));
+	CHECK(waits_of_two() == 1 && given() == BIG);
+}
+
+/* with the device, also where the stream is gone, */
+static void value_known_by_device(void)
+{
+	D(stream(0, NB), stream(1, NB), stream(2, NB), host_stall(S(2)), sdestroy(2));
+	CHECK(ss_host_ask(W->core));
+	D(stream(2, NB));
+	CHECK(waits_of_two() == 0 && given() == 2 * BIG);
+	D(release(), dsync());
+	CHECK(!ss_host_needed(W->core));
+}
+
+/* or because its stream ended behind it. */
+static void value_known_by_end(void)
+{
+	D(stream(2, NB), host(S(2)), advance(), sdestroy(2));
+	CHECK(!ss_host_needed(W->core));
+}
+
+/* What was synchronized with says nothing of what came later. */
+static void value_after_synchronization(void)
+{
+	D(stream(0, NB), stream(1, NB), stream(2, BL), host(S(2)));
+	D((struct op){.kind = OP_BEGIN, .b = S(2), .c = 3}, (struct op){.kind = OP_REAL},
+	  host_stall(S(2)), (struct op){.kind = OP_END});
+	CHECK(ss_host_needed(W->core) && waits_of_two() == 0 && given() == 2 * BIG);
+	D(release());
+}
+
+/* One that another thread enqueues ends the wait. */
+static void value_while_waiting(void)
+{
+	D(stream(0, NB), stream(1, NB), stall(S(0)), alloc(0, S(0), BIG), free_(0, S(0)));
+	d_in_nap(host_stall(S(1)), alloc(1, S(1), BIG));
+	CHECK(given() == 2 * BIG && d_stats().waits == 1 && W->now_ms == 0);
+	D(release());
+}
+
+/* A call that enqueues one counts from its begin, one that failed only until its end. */
+static void value_while_called(void)
+{
+	D(stream(0, NB), stream(1, NB));
+	ss_host_begin(W->core);
+	CHECK(waits_of_two() == 0 && given() == 2 * BIG);
+	ss_host_end(W->core, W->s[W->slot[S(0)]].tl, false);
+	CHECK(!ss_host_needed(W->core));
+}
+
+/* Nobody knows of one on a stream that has no timeline. */
+static void value_nowhere(void)
+{
+	ss_host_begin(W->core);
+	ss_host_end(W->core, NULL, true);
+	D(stream(0, NB), stream(1, NB), dsync());
+	CHECK(waits_of_two() == 0 && given() == 2 * BIG);
+}
+
+/* ---- whose memory ---------------------------------------------------------------------------- */
 
 /* A stream's own chunks move once it has come past their frees. */
 static void own_chunks_move(void)
@@ -206,7 +331,18 @@ const struct d_test directed_waits[] = {
 	WAITS(stream_within_peak),
 	WAITS(stream_not_for_little),
 	WAITS(stream_not_in_capture),
-	WAITS(stream_not_beside_host_functions),
+	WAITS(not_beside_host_functions),
+	WAITS(function_while_waiting),
+	WAITS(not_beside_values),
+	WAITS(value_known_by_fence),
+	WAITS(value_known_by_stream),
+	WAITS(value_known_by_null),
+	WAITS(value_known_by_device),
+	WAITS(value_known_by_end),
+	WAITS(value_after_synchronization),
+	WAITS(value_while_waiting),
+	WAITS(value_while_called),
+	WAITS(value_nowhere),
 	{"own_chunks_move", own_chunks_move, .vmm = true, .waits = true},
 	{"own_chunks_move_on_an_idle_device", own_chunks_move, .vmm = true, .release_waits = true,
 	 .waits = true},

@@ -96,13 +96,16 @@ struct op {
 #define OPF_WAITED 2  /* hipFree waits stream by stream */
 #define OPF_INNER 4   /* interior pointer */
 #define OPF_NOWAIT 8  /* the synchronization is no release point */
+/* The kernel is a wait for a value; while streams advance a host function begins, or ends. */
+#define OPF_HOST 16
 
 struct config {
 	uint64_t seed;
 	int devices, threads;
 	uint64_t vram, chunk; /* bytes; chunk: the smallest that is mapped */
 	bool vmm, access_prefix, lazy_query, query_spoils;
-	bool restless; /* streams make progress while the core looks at them */
+	bool restless;  /* streams make progress while the core looks at them */
+	bool functions; /* of the host run now and then */
 	bool release_waits[SS_BACKING_COUNT];
 	struct ss_options opt;
 };
@@ -133,6 +136,7 @@ struct stream {
 	int fencing;           /* calls in progress that record a fence on it */
 	struct clk vc;         /* of a command enqueued now, without implicit joins */
 	uint16_t stuck;        /* position of a persistent kernel, 0 = none */
+	uint16_t host;         /* the same of the last command that may need the host */
 	uint16_t kern[MAXPOS]; /* last kernel at or before a position */
 	uint16_t node[MAXPOS]; /* node of the command at a position, 0 = none */
 };
@@ -259,6 +263,7 @@ struct world {
 	uint64_t given[DEVS], given_high[DEVS];
 	uint64_t now_ms;
 	uint64_t moments;     /* how often the core paused */
+	bool in_function;     /* a host function runs */
 	uint64_t refused_end; /* end of the range to which access was last refused */
 	uint64_t next_addr, next_handle;
 	uint64_t spare_addr[64], spare_size[64], spare_handle[32];
@@ -270,6 +275,7 @@ struct world {
 	} inject[16];
 	uint64_t calls[16];
 	int hook, hook_at, hook_pc; /* operations to run inside the next driver call */
+	const struct op *at_nap;    /* and one inside the next nap; NULL: none */
 	struct clk unhooked[DEVS];  /* what each device held when that operation began */
 	int depth, cur;             /* nesting; the operation in progress */
 	struct call {
@@ -384,6 +390,10 @@ void world_destroy(struct world *w);
 void run_op(struct world *w, const struct op *op);
 /* Runs operations from w->hook_pc on inside the current one. */
 void run_hook(struct world *w);
+/* A host function begins to run, or the one that runs ends. */
+void host_function(struct world *w, bool runs);
+/* Runs w->at_nap inside the current one. */
+void run_at_nap(struct world *w);
 int stream_at(struct world *w, int slot);
 void stream_dies(struct world *w, int s);
 bool op_sync(struct world *w, const struct op *op);

@@ -80,6 +80,7 @@ static void configure(struct config *c, uint64_t *s)
 	c->opt.oom_wait_ms = below(s, 2) * 20;
 	/* Not drawn, so that a seed stays the same program */
 	c->opt.growth_wait_ms = c->seed / 3 % 3 * 20;
+	c->functions = c->seed / 16 % 4 == 2;
 	if (chance(s, 3))
 		c->opt.threshold[0] = (struct ss_amount){.bytes = below(s, 5) * below(s, 4) << 21,
 							 .set = true};
@@ -191,11 +192,15 @@ void program_generate(struct program *p, uint64_t seed, int ops)
 		case OP_UNSEEN_STREAM: op->a = (uint8_t)below(s, (uint64_t)streams); break;
 		case OP_KERNEL:
 			op->flags = chance(s, 6) ? OPF_INNER : 0;
+			if (seed / 16 % 4 == 1 && op->b % 8 == 0) /* nor is this */
+				op->flags |= OPF_HOST;
 			/* fall through */
 		case OP_STALL:
 		case OP_CAPTURE: op->a = stream; break;
 		case OP_ADVANCE:
 			op->a = chance(s, 3) ? 255 : op->a;
+			if (p->cfg.functions && op->c % 8 == 0) /* not drawn, as above */
+				op->flags = OPF_HOST;
 			op->b = 1 + op->b % 8;
 			break;
 		case OP_EVENT_CREATE:
@@ -287,10 +292,14 @@ void op_print(const struct op *op, FILE *out)
 	case OP_KERNEL:
 	case OP_STALL:
 	case OP_CAPTURE:
-		fprintf(out, " %s%s", slot_name(op->a, s),
-			op->flags & OPF_INNER ? " (unseen)" : "");
+		fprintf(out, " %s%s%s", slot_name(op->a, s),
+			op->flags & OPF_INNER ? " (unseen)" : "",
+			op->flags & OPF_HOST ? " (host)" : "");
 		break;
-	case OP_ADVANCE: fprintf(out, " %d by %d", op->a == 255 ? -1 : op->a, op->b); break;
+	case OP_ADVANCE:
+		fprintf(out, " %d by %d%s", op->a == 255 ? -1 : op->a, op->b,
+			op->flags & OPF_HOST ? ", a host function begins or ends" : "");
+		break;
 	case OP_EVENT_CREATE:
 	case OP_EVENT_DESTROY:
 	case OP_EVENT_SYNC:

@@ -195,6 +195,33 @@ static void thread_exit(struct world *w)
 			stream_dies(w, w->pt[cur_thread][d]);
 }
 
+void host_function(struct world *w, bool runs)
+{
+	if (runs && !w->in_function)
+		ss_host_function_begin();
+	if (!runs && w->in_function)
+		ss_host_function_end();
+	w->in_function = runs;
+}
+
+static void kernel(struct world *w, int i, const struct op *op)
+{
+	bool host = op->flags & OPF_HOST && !w->s[i].unseen;
+	struct stream *s = &w->s[i];
+
+	if (host)
+		ss_host_begin(w->core);
+	enqueue(w, i, CMD_KERNEL, NULL);
+	if (op->kind == OP_STALL && !s->stuck)
+		s->stuck = s->vc.n[i];
+	if (!host)
+		return;
+	s->host = s->vc.n[i];
+	s->busy++;
+	ss_host_end(w->core, s->tl, true);
+	s->busy--;
+}
+
 static void op_stream(struct world *w, const struct op *op)
 {
 	enum ss_timeline_kind kind = op->c & 1 ? SS_TL_BLOCKING : SS_TL_NONBLOCKING;
@@ -228,9 +255,7 @@ static void op_stream(struct world *w, const struct op *op)
 				}
 		if (i < 0 || w->s[i].capturing)
 			return;
-		enqueue(w, i, CMD_KERNEL, NULL);
-		if (op->kind == OP_STALL && !w->s[i].stuck)
-			w->s[i].stuck = w->s[i].vc.n[i];
+		kernel(w, i, op);
 		return;
 	case OP_RELEASE:
 		for (i = 0; i < w->nstreams; i++)
@@ -240,6 +265,8 @@ static void op_stream(struct world *w, const struct op *op)
 		for (i = 0; i < w->nstreams; i++)
 			if (op->a == 255 || i == op->a % w->nstreams)
 				progress(w, i, op->b);
+		if (op->flags & OPF_HOST)
+			host_function(w, !w->in_function);
 		return;
 	case OP_CAPTURE:
 		i = stream_at(w, op->a);
@@ -319,6 +346,19 @@ void run_hook(struct world *w)
 	w->depth--;
 }
 
+void run_at_nap(struct world *w)
+{
+	const struct op *op = w->at_nap;
+
+	w->at_nap = NULL;
+	if (!op)
+		return;
+	w->call.hooked = w->nested = true;
+	w->depth++;
+	run_op(w, op);
+	w->depth--;
+}
+
 static struct world *cached;
 
 struct world *world_create(const struct program *p, bool verbose)
@@ -394,6 +434,7 @@ void world_finish(struct world *w)
 	if (broken)
 		fail(w, F_CHECK, "%s", broken);
 	w->call.natively_waits = 0;
+	host_function(w, false);
 	ss_core_destroy(w->core);
 	if (!w->fail_class)
 		device_check_leaks(w);

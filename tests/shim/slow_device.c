@@ -129,25 +129,35 @@ static void value(void)
 	CHECK(!overlaps);
 }
 
+static _Atomic bool within; /* a function runs, and has looked */
+
 static void callback(hipStream_t stream, hipError_t status, void *arg)
 {
+	struct timespec t = {0, 1000000};
 	void *p;
 
 	naps = 0;
 	OK(hipMalloc(&p, BLOCK));
 	OK(hipFree(p));
 	*(unsigned *)arg = naps;
+	within = true;
+	while (within)
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
 }
 
 /* A function on the stream that allocates: while it runs, nothing behind it ends. */
 static void function(void)
 {
+	struct timespec t = {0, 1000000};
 	unsigned inside = 1;
 	hipStream_t stream;
 
 	OK(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
 	OK(hipStreamAddCallback(stream, callback, &inside, 0));
+	while (!within)
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
 	CHECK(run(32, stream) == 0);
+	within = false;
 	OK(hipStreamSynchronize(stream));
 	CHECK(inside == 0 && !overlaps);
 }

@@ -52,11 +52,21 @@ static void test_end_unmarked(void **state)
 	ss_timeline_retire(&core, a);
 	assert_true(completed(a, n));
 	assert_int_equal(recorded(), 0);
-	/* But any stream may use memory of hipMalloc. */
+	/* But one that may wait for the host is not over with its stream. */
+	a = stream(A);
+	ss_host_begin(&core);
+	ss_fake_enqueue(fake, 0, A);
+	ss_host_end(&core, a, true);
+	ss_timeline_retire(&core, a);
+	assert_true(ss_host_needed(&core));
+	ss_fake_drain(fake, 0, A);
+	assert_false(ss_host_ask(&core));
+	/* And any stream may use memory of hipMalloc. */
 	ss_order_classic(&core, 1);
 	a = stream(A);
+	ss_fake_enqueue(fake, 0, A);
 	ss_timeline_retire(&core, a);
-	assert_int_equal(recorded(), 1);
+	assert_int_equal(recorded(), 2);
 }
 
 /* A handle that is created again was destroyed by a call that the shim did not see. */
@@ -424,6 +434,26 @@ static void test_capture_beside_query(void **state)
 	other_thread_waited(thread);
 }
 
+/* A call that must not be captured. The null stream is never captured. */
+static void test_capture_held(void **state)
+{
+	struct ss_timeline *null = ss_timeline_null(&core, 0), *a = stream(A);
+	pthread_t thread;
+
+	assert_true(ss_capture_hold(&core, null));
+	ss_fence_quiesce(null);
+	ss_capture_release(null);
+	assert_true(ss_capture_hold(&core, a));
+	thread = other_thread(begin_capture, a);
+	within = true;
+	take_long();
+	ss_capture_release(a);
+	other_thread_waited(thread);
+	ss_timeline_set_capturing(&core, a, true);
+	assert_false(ss_capture_hold(&core, a));
+	ss_timeline_set_capturing(&core, a, false);
+}
+
 /* ---- a slot that changes hands while it is asked about ---------------------------- */
 
 static bool changes;
@@ -478,6 +508,7 @@ int main(void)
 		TEST(test_threads),
 		TEST(test_begin_beside_fence),
 		TEST(test_capture_beside_query),
+		TEST(test_capture_held),
 		TEST(test_slot_asked),
 	};
 

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Commands that may need the host: they may wait for what a thread does next, or for a lock that it
+ * holds. Of a host function that reports itself that is known: it does so while it runs. All others
+ * (waits for values, graphs with such nodes) may do so as long as they are in flight.
+ *
+ * Such a command has ended when its stream has come past the position behind it, which is known as
+ * for anything else: by fences, and by what the application waits for. A stream with no fence on
+ * its way is asked for one only when somebody has to know.
+ *
+ * Locks: order->lock, by way of fences. None where nothing is in flight.
+ */
+#include "core/order/timeline.h"
+
+/* Host functions that run now, of all cores of the process: they may outlive the core. */
+static atomic_uint running;
+
+void ss_host_function_begin(void)
+{
+	atomic_fetch_add(&running, 1);
+}
+
+void ss_host_function_end(void)
+{
+	atomic_fetch_sub(&running, 1);
+}
+
+/* A call that enqueues counts as in flight, so the two numbers differ meanwhile. */
+void ss_host_begin(struct ss_core *core)
+{
+	atomic_fetch_add(&core->order->host_begun, 1);
+}
+
+void ss_host_end(struct ss_core *core, struct ss_timeline *tl, bool ok)
+{
+	uint64_t pos;
+
+	if (ok && !tl)
+		return; /* nobody will ever know */
+	if (ok) {
+		/* Whoever read an earlier position may have done so before the command. */
+		pos = ss_position(tl);
+		ss_timeline_marked(tl);
+		ss_raise_to(&tl->host, pos);
+	}
+	atomic_fetch_add(&core->order->host_ended, 1);
+	if (ok && unlikely(atomic_load_explicit(&tl->host_asked, memory_order_relaxed))) {
+		atomic_store(&tl->host_asked, false);
+		ss_fence_request(core, tl, pos, SS_FENCE_LATE);
+	}
+}
+
+static bool in_flight(const struct ss_timeline *tl)
+{
+	return atomic_load(&tl->host) > atomic_load(&tl->progress.completed);
+}
+
+void ss_host_synced(struct ss_timeline *tl, uint64_t pos)
+{
+	/* Not if another one was enqueued since. */
+	atomic_compare_exchange_strong(&tl->host, &pos, 0);
+}
+
+bool ss_host_needed(struct ss_core *core)
+{
+	struct ss_order *o = core->order;
+	/* If they are the same, no call was under way when the first was read. */
+	uint64_t ended = atomic_load(&o->host_ended), begun = atomic_load(&o->host_begun);
+	uint32_t count;
+
+	if (begun != ended || atomic_load(&running))
+		return true;
+	if (atomic_load(&o->host_reached) >= begun)
+		return false;
+	count = atomic_load_explicit(&o->slot_count, memory_order_acquire);
+	for (uint32_t i = 0; i < count; i++)
+		if (in_flight(o->slots[i]))
+			return true;
+	ss_raise_to(&o->host_reached, begun);
+	return false;
+}
+
+bool ss_host_ask(struct ss_core *core)
+{
+	struct ss_order *o = core->order;
+	uint32_t count = atomic_load_explicit(&o->slot_count, memory_order_acquire);
+
+	if (!ss_host_needed(core))
+		return false;
+	for (uint32_t i = 0; i < count; i++) {
+		struct ss_timeline *tl = o->slots[i];
+
+		if (!in_flight(tl))
+			continue;
+		atomic_store(&tl->host_asked, true);
+		ss_fence_request(core, tl, atomic_load(&tl->host), SS_FENCE_LATE);
+		ss_fence_poll(core, tl, -1);
+	}
+	return ss_host_needed(core);
+}
