@@ -37,6 +37,17 @@ static unsigned long long looked_at = ~0ull; /* how many objects had been loaded
 
 /* ---- the table ------------------------------------------------------------------ */
 
+static bool same_layout(const struct kernel *k, const struct ss_kernel_layout *l)
+{
+	bool same = k->count == l->count;
+
+	/* Not by memcmp(): a structure may have bytes that belong to no field. */
+	for (uint32_t i = 0; same && i < k->count; i++)
+		same = k->arg[i].offset == l->arg[i].offset && k->arg[i].size == l->arg[i].size &&
+		       k->arg[i].pointer == l->arg[i].pointer;
+	return same;
+}
+
 /* The lock is held. */
 static void kernel_add(const struct ss_kernel_layout *l, void *unused)
 {
@@ -46,7 +57,7 @@ static void kernel_add(const struct ss_kernel_layout *l, void *unused)
 	(void)unused;
 	HASH_FIND(hh, kernels, l->name, l->name_size, k);
 	if (k) {
-		k->ambiguous |= k->count != l->count || memcmp(k->arg, l->arg, bytes) != 0;
+		k->ambiguous |= !same_layout(k, l);
 		return;
 	}
 	k = calloc(1, sizeof(*k) + l->name_size + 1);
