@@ -101,7 +101,7 @@ void ss_free_at_exit(const struct ss_found *f)
 		(void)ss_free_found(ss_core, f, &none);
 }
 
-hipError_t ss_free_owned(void *ptr, const struct ss_found *f, bool async)
+static hipError_t free_owned(void *ptr, const struct ss_found *f, bool async)
 {
 	int dev = f->device;
 	struct ss_token t = {0};
@@ -109,8 +109,6 @@ hipError_t ss_free_owned(void *ptr, const struct ss_found *f, bool async)
 	uint64_t begin = ss_trace_wait_begin();
 	bool waited = false;
 
-	if (unlikely(ss_checking))
-		ss_check_freeing(NULL, ptr);
 	if (ss_exiting()) {
 		hipError_t err = ss_exit_waits() ? ss_wait_in_free(dev) : hipSuccess;
 
@@ -144,4 +142,17 @@ hipError_t ss_free_owned(void *ptr, const struct ss_found *f, bool async)
 	if (waited)
 		ss_freed_idle(ss_core, dev);
 	return ss_result(hipSuccess);
+}
+
+hipError_t ss_free_owned(void *ptr, const struct ss_found *f, bool async)
+{
+	hipError_t err;
+
+	if (unlikely(ss_checking))
+		ss_check_freeing(NULL, ptr);
+	err = free_owned(ptr, f, async);
+	/* A capture may forbid it. At exit an error is that of the wait alone. */
+	if (unlikely(ss_checking) && err != hipSuccess && !ss_exiting())
+		(void)ss_check_not_freed(ptr);
+	return err;
 }

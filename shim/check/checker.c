@@ -375,11 +375,19 @@ void ss_check_freeing(struct ss_timeline *tl, void *ptr)
 		call_of_thread()->freed = ptr;
 }
 
+bool ss_check_not_freed(void *ptr)
+{
+	if (call_of_thread()->freed != ptr)
+		return false;
+	ss_check_free_failed(ss_check_state, ptr);
+	return true;
+}
+
 void ss_check_freed(struct ss_timeline *tl, void *ptr, bool ok)
 {
-	if (!ok && call_of_thread()->freed == ptr)
-		ss_check_free_failed(ss_check_state, ptr);
-	else if (!tl && ss_check_is_pinned(ptr)) /* hipFree, which some releases let do it */
+	if (!ok && ss_check_not_freed(ptr))
+		return;
+	if (!tl && ss_check_is_pinned(ptr)) /* hipFree, which some releases let do it */
 		ss_check_wrong_free(ss_check_state, ptr, name_of_call(), stack_of_call());
 	else if (!ok)
 		ss_check_bad_free(ss_check_state, ptr, tl, name_of_call(), stack_of_call());

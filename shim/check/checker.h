@@ -98,6 +98,9 @@ uint64_t ss_check_left(const void *ptr, uint64_t left);
 void ss_check_freeing(struct ss_timeline *tl, void *ptr);
 /* After it: did it succeed? */
 void ss_check_freed(struct ss_timeline *tl, void *ptr, bool ok);
+/* The free that this thread told of last did not happen, so the block is live. False: it was of no
+ * live block, and nothing changes. */
+bool ss_check_not_freed(void *ptr);
 /* Before a block goes back to its pool; the free on tl (NULL: for which the host has waited) is in
  * order. True: it does not go back now. Later it does, in the order of the same stream. */
 bool ss_check_keep(struct ss_timeline *tl, void *ptr, const struct ss_found *found);

@@ -118,6 +118,27 @@ static void write_value_tells(void)
 	OK(hipHostFree((void *)word));
 }
 
+/* The block stays the program's. */
+static void free_refused_in_capture(void)
+{
+	hipGraph_t graph = NULL;
+	void *p, *q;
+
+	OK(hipMalloc(&p, BYTES));
+	OK(hipMalloc(&q, BYTES));
+	OK(hipStreamBeginCapture(c, hipStreamCaptureModeGlobal));
+	if (hipFree(p) == hipSuccess || hipFreeAsync(q, c) == hipSuccess)
+		exit(3);
+	(void)hipStreamEndCapture(c, &graph);
+	(void)hipGetLastError();
+	fill(p, a);
+	fill(q, b);
+	OK(hipFree(p));
+	OK(hipFree(q));
+	if (graph)
+		OK(hipGraphDestroy(graph));
+}
+
 static void captured_copy(void)
 {
 	hipGraphExec_t exec;
@@ -309,6 +330,7 @@ const struct program right_lives[] = {
 	P(wait_value_orders),
 	P(write_value_tells),
 	P(captured_copy),
+	P(free_refused_in_capture),
 	P(graph_replayed_after_free),
 	P(another_thread),
 	P(thread_ended),
