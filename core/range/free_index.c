@@ -55,12 +55,10 @@ struct ss_block *ss_index_best(const struct ss_free_index *x, uint64_t size, uin
 	return b;
 }
 
-struct ss_block *ss_index_next(const struct ss_free_index *x, const struct ss_block *b)
+struct ss_block *ss_index_first_after(const struct ss_free_index *x, const struct ss_block *b)
 {
 	unsigned i = b ? ss_class(b->size) : 0;
 
-	if (b && b->right)
-		return b->right;
 	if (b || !(x->used[0] & 1))
 		i = ss_list_after(x, i);
 	return i < SS_CLASSES ? x->list[i] : NULL;

@@ -33,8 +33,14 @@ void ss_index_clear(struct ss_free_index *x);
 /* A range that holds `size` bytes at `align`: the smallest, and of equal ones the lowest, of the
  * first few in the first list that has one. NULL: there is none at all. */
 struct ss_block *ss_index_best(const struct ss_free_index *x, uint64_t size, uint64_t align);
+/* The first range of the first list in use behind that of b (NULL: of all lists); NULL: none. */
+struct ss_block *ss_index_first_after(const struct ss_free_index *x, const struct ss_block *b);
 /* The range after b (NULL: before all), smaller lists first; NULL: there are no more. */
-struct ss_block *ss_index_next(const struct ss_free_index *x, const struct ss_block *b);
+static inline struct ss_block *ss_index_next(const struct ss_free_index *x,
+					     const struct ss_block *b)
+{
+	return b && b->right ? b->right : ss_index_first_after(x, b);
+}
 /* All ranges. The loop must not change the index. */
 #define SS_INDEX_EACH(b, x) \
 	for (struct ss_block *b = ss_index_next(x, NULL); b; b = ss_index_next(x, b))
