@@ -253,7 +253,17 @@ int ss_file_new(const char *pattern, int flags, char *path, size_t size, unsigne
 
 int ss_file_hold(const char *pattern, char *path, size_t size, unsigned *number)
 {
-	return first_free(pattern, O_WRONLY, false, path, size, number);
+	int fd = first_free(pattern, O_WRONLY, false, path, size, number);
+	struct stat st;
+
+	if (fd < 0)
+		return -1;
+	/* A rename would put a file in the place of /dev/null. */
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && !is_special(path))
+		return fd;
+	close(fd);
+	errno = ENODEV;
+	return -1;
 }
 
 /* Makes a file without a name, or where that cannot be, one that nobody sees for long. `folder`

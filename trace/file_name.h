@@ -33,7 +33,8 @@ bool ss_file_glob(const char *pattern, char *out, size_t size);
  * it. -1 with errno set. */
 int ss_file_new(const char *pattern, int flags, char *path, size_t size, unsigned *number);
 /* The same for a file that is written anew again and again by rename(): the first name that no
- * running process has opened in this way. What a process left there that has ended is not kept. */
+ * running process has opened in this way. What a process left there that has ended is not kept.
+ * ENODEV: it is no regular file, or a name in /dev or /proc. */
 int ss_file_hold(const char *pattern, char *path, size_t size, unsigned *number);
 /* Could a process make a regular file for `pattern`? None is left. False with errno set, ENODEV if
  * there is something else. A folder that does not exist may have another name in another process,

@@ -305,7 +305,7 @@ static void hold_metrics(void)
 
 	if (fd < 0) {
 		ss_shim_log("cannot write SOMASHIM_METRICS %s: %s", ss_options.metrics,
-			    strerror(errno));
+			    errno == ENODEV ? "it is no regular file" : strerror(errno));
 		metrics[0] = '\0';
 		return;
 	}

@@ -163,6 +163,13 @@ static void test_hold(void **state)
 	fd = ss_file_hold(at("m.prom"), path, sizeof(path), &number);
 	assert_true(fd >= 0 && number == 1);
 	close(fd);
+	/* Nothing takes the place of a device, or of a descriptor by another name. */
+	assert_int_equal(symlink("/dev/null", at("device")), 0);
+	const char *const taken[] = {"/dev/null", "/dev/stderr", "/proc/self/fd/1", at("device")};
+	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
+		assert_int_equal(ss_file_hold(taken[i], path, sizeof(path), &number), -1);
+		assert_int_equal(errno, ENODEV);
+	}
 }
 
 static void test_possible(void **state)
