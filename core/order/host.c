@@ -66,15 +66,13 @@ bool ss_host_needed(struct ss_core *core)
 	struct ss_order *o = core->order;
 	/* If they are the same, no call was under way when the first was read. */
 	uint64_t ended = atomic_load(&o->host_ended), begun = atomic_load(&o->host_begun);
-	uint32_t count;
 
 	if (begun != ended || atomic_load(&running))
 		return true;
 	if (atomic_load(&o->host_reached) >= begun)
 		return false;
-	count = atomic_load_explicit(&o->slot_count, memory_order_acquire);
-	for (uint32_t i = 0; i < count; i++)
-		if (in_flight(o->slots[i]))
+	SS_TIMELINES_EACH(tl, o)
+		if (in_flight(tl))
 			return true;
 	ss_raise_to(&o->host_reached, begun);
 	return false;
@@ -82,14 +80,9 @@ bool ss_host_needed(struct ss_core *core)
 
 bool ss_host_ask(struct ss_core *core)
 {
-	struct ss_order *o = core->order;
-	uint32_t count = atomic_load_explicit(&o->slot_count, memory_order_acquire);
-
 	if (!ss_host_needed(core))
 		return false;
-	for (uint32_t i = 0; i < count; i++) {
-		struct ss_timeline *tl = o->slots[i];
-
+	SS_TIMELINES_EACH(tl, core->order) {
 		if (!in_flight(tl))
 			continue;
 		atomic_store(&tl->host_asked, true);

@@ -61,7 +61,7 @@ static void see(struct ss_positions *s, struct ss_timeline *tl)
 struct ss_positions *ss_positions_take(struct ss_core *core, int dev, enum ss_who who)
 {
 	struct ss_order *o = core->order;
-	struct ss_timeline *null, *tl;
+	struct ss_timeline *null;
 	struct ss_positions *s = NULL;
 
 	pthread_mutex_lock(&o->lock);
@@ -72,8 +72,7 @@ struct ss_positions *ss_positions_take(struct ss_core *core, int dev, enum ss_wh
 		s->wide = who == SS_WHO_EVER ? atomic_fetch_add(&o->dev[dev].wide_now, 1) : 0;
 		s->count = 0;
 		s->whole = true;
-		for (uint32_t i = 0; i < o->slot_count; i++) {
-			tl = o->slots[i];
+		SS_TIMELINES_EACH(tl, o) {
 			if (tl->dev != dev || tl == null || (!tl->alive && who != SS_WHO_EVER))
 				continue;
 			if (who != SS_WHO_JOINED || tl->kind != SS_TL_NONBLOCKING)
