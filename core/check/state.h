@@ -102,7 +102,7 @@ struct ss_check {
 void clock_merge(struct ss_check *c, struct clock *to, const struct clock *from);
 void clock_raise(struct ss_check *c, struct clock *to, uint32_t slot, uint64_t n);
 void clock_drop(struct clock *k);
-/* NULL: host memory is out, or nobody can say what the stream is. */
+/* One that is not known yet becomes known. NULL: key is NULL, or host memory is out. */
 struct stream *stream_get(struct ss_check *c, const void *key);
 /* A command is about to be enqueued, so what the stream joins comes first. */
 void stream_join(struct ss_check *c, struct stream *s);

@@ -189,6 +189,10 @@ static void event_between(const struct ss_check_site *from, const struct ss_chec
 
 void ss_fault_mend(const struct ss_finding *f, char *out, size_t size)
 {
+	static const char bounds[] = "Compare the bounds of the kernels that are given this block "
+				     "with its size.";
+	static const char last_kernel[] = "Free the block after the last kernel that has a pointer "
+					  "to it.";
 	char use[64];
 
 	out[0] = '\0';
@@ -225,27 +229,15 @@ void ss_fault_mend(const struct ss_finding *f, char *out, size_t size)
 				 or_call(&f->use), f->base + f->size - f->address,
 				 or_call(&f->alloc));
 		break;
-	case SS_FAULT_OVERWRITTEN:
-		snprintf(out, size,
-			 "Compare the bounds of the kernels that are given this block with its "
-			 "size.");
-		break;
-	case SS_FAULT_WRITE_AFTER_FREE:
-		snprintf(out, size,
-			 "Free the block after the last kernel that has a pointer to it.");
-		break;
+	case SS_FAULT_OVERWRITTEN: snprintf(out, size, "%s", bounds); break;
+	case SS_FAULT_WRITE_AFTER_FREE: snprintf(out, size, "%s", last_kernel); break;
 	case SS_FAULT_MEMORY_FAULT:
 		if (!f->block)
 			snprintf(out, size,
 				 "Look for a kernel whose pointer was never set, or is one of the "
 				 "host.");
-		else if (f->free.what)
-			snprintf(out, size,
-				 "Free the block after the last kernel that has a pointer to it.");
 		else
-			snprintf(out, size,
-				 "Compare the bounds of the kernels that are given this block with "
-				 "its size.");
+			snprintf(out, size, "%s", f->free.what ? last_kernel : bounds);
 		break;
 	case SS_FAULT_WRONG_FREE:
 		snprintf(out, size, "Free it with %s.",

@@ -10,9 +10,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "core/base/hash.h"
 #include "driver/rocm/guard.h"
 #include "shim/alloc/block_attributes.h"
-#include "core/base/hash.h"
 #include "shim/process/service.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

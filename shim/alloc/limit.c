@@ -8,8 +8,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "shim/alloc/limit.h"
 #include "core/base/hash.h"
+#include "shim/alloc/limit.h"
 #include "shim/process/current_device.h"
 
 struct taken {

@@ -283,21 +283,20 @@ static void look(void)
 		ss_read_look(false);
 }
 
-void ss_check_reached(struct ss_timeline *tl)
-{
-	uint64_t since = call_of_thread()->since;
-
-	look();
-	if (tl)
-		ss_check_stream_synced(ss_check_state, tl, since);
-	else
-		ss_check_all_synced(ss_check_state, -1, since);
-}
-
 void ss_check_device_reached(int dev)
 {
 	look();
 	ss_check_all_synced(ss_check_state, dev, call_of_thread()->since);
+}
+
+void ss_check_reached(struct ss_timeline *tl)
+{
+	if (!tl) {
+		ss_check_device_reached(-1);
+		return;
+	}
+	look();
+	ss_check_stream_synced(ss_check_state, tl, call_of_thread()->since);
 }
 
 void ss_check_reset(void)

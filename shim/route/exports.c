@@ -85,8 +85,8 @@
 #define EXPORT_WATCH(extra, name, params, args) EXPORT_HANDLED(SS_ENTRY_SERVED, name, params, args)
 #define EXPORT_ERROR(extra, name, params, args) EXPORT_HANDLED(SS_ENTRY_ERROR, name, params, args)
 
-/* The real call with something before it. */
-#define BODY_PLAIN(before, told, name, args) \
+/* The real call with something before and after it. */
+#define BODY_PLAIN(before, after, name, args) \
 	{ \
 		hipError_t err; \
 		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
@@ -97,7 +97,7 @@
 		ss_enter(); \
 		err = FORWARD(name, args); \
 		ss_leave(); \
-		TOLD(told); \
+		after; \
 		CHECKED_END(err); \
 		return ss_result(err); \
 	}
@@ -109,9 +109,11 @@
 } while (0)
 #define EXPORT_PLAIN(before, name, params, args) \
 	hipError_t name params BODY_PLAIN(before, (void)0, name, args)
-#define EXPORT_PLAIN_GATED(before, name, params, args) \
-	static inline hipError_t open_##name params BODY_PLAIN(before, (void)0, name, args) \
+#define EXPORT_AROUND_GATED(before, after, name, params, args) \
+	static inline hipError_t open_##name params BODY_PLAIN(before, after, name, args) \
 	EXPORT_GATED(name, params, args)
+#define EXPORT_PLAIN_GATED(before, name, params, args) \
+	EXPORT_AROUND_GATED(before, (void)0, name, params, args)
 
 /* The observer is added first, because it may begin to observe inside the real call. */
 #define EXPORT_OBSERVER(extra, name, params, args) \
@@ -161,27 +163,9 @@
 	(unlikely(ss_checking) ? ss_check_stream_opaque(ss_stream_or_null(stream), hold, true) : (void)0)
 /* What the stream waits for may be written by the host, after what that does next. */
 #define EXPORT_QUEUE_WAIT(extra, name, params, args) \
-	static inline hipError_t open_##name params \
-	{ \
-		struct ss_host_command host; \
-		hipStream_t on; \
-		hipError_t err; \
-		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
-			return FORWARD(name, args); \
-		ss_decay_due(); \
-		CHECKED_BEGIN(name); \
-		on = (extra); \
-		ss_stream_touch_unknown(on); \
-		CHECK_OPAQUE(on, true); \
-		host = ss_host_command_begin(on); \
-		ss_enter(); \
-		err = FORWARD(name, args); \
-		ss_leave(); \
-		ss_host_command_end(&host, err == hipSuccess); \
-		CHECKED_END(err); \
-		return ss_result(err); \
-	} \
-	EXPORT_GATED(name, params, args)
+	EXPORT_AROUND_GATED(hipStream_t on_ = (extra); ss_stream_touch_unknown(on_); CHECK_OPAQUE(on_, true); \
+		     const struct ss_host_command host_ = ss_host_command_begin(on_), \
+		     ss_host_command_end(&host_, err == hipSuccess), name, params, args)
 /* A copy of `size` bytes from src to dst, neither across the end of a block. */
 #define COPY_EXCEEDS(stream) (ss_exceeds_on(stream, dst, size) || ss_exceeds_on(stream, src, size))
 #define EXPORT_COPY(extra, name, params, args) \
@@ -194,7 +178,7 @@
 #define EXPORT_CHECK(extra, name, params, args) \
 	EXPORT_PLAIN_GATED(if (extra) REFUSE, name, params, args)
 #define EXPORT_QUERY(extra, name, params, args) \
-	hipError_t name params BODY_PLAIN(ss_debts_pay(), extra, name, args)
+	hipError_t name params BODY_PLAIN(ss_debts_pay(), TOLD(extra), name, args)
 #define EXPORT_PASS(extra, name, params, args) \
 	EXPORT_PLAIN((void)0, name, params, args)
 

@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/hash.h"
 #include "driver/rocm/resolve.h"
 #include "shim/alloc/last_error.h"
 #include "shim/alloc/observers.h"
 #include "shim/check/checker.h"
 #include "shim/handlers.h"
-#include "core/base/hash.h"
 #include "shim/process/current_device.h"
 #include "shim/process/real.h"
 #include "shim/share/export.h"

@@ -9,12 +9,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "core/base/hash.h"
 #include "driver/rocm/resolve.h"
 #include "shim/alloc/device_wait.h"
 #include "shim/alloc/last_error.h"
 #include "shim/alloc/pools.h"
 #include "shim/handlers.h"
-#include "core/base/hash.h"
 #include "shim/process/real.h"
 #include "shim/process/service.h"
 #include "shim/stream/capture.h"
