@@ -16,7 +16,6 @@
 #define PREFIX "SOMASHIM_"
 #define PREFIX_LEN (sizeof(PREFIX) - 1)
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
-#define FOR_EVER (UINT64_MAX / 4) /* longest time: sums of a few do not overflow */
 
 enum type {
 	T_ENUM, /* int, one of `values` */
@@ -213,7 +212,7 @@ static bool option_set(struct ss_options *opt, const struct option *o, const cha
 		end = ss_parse_decimal(value, &n, &frac);
 		if (!end || *end || frac)
 			return false;
-		*(uint64_t *)field = n < FOR_EVER ? n : FOR_EVER;
+		*(uint64_t *)field = n < SS_FOR_EVER_MS ? n : SS_FOR_EVER_MS;
 		return true;
 	case T_SIZE:
 	case T_POWER:

@@ -37,6 +37,10 @@ enum ss_check_tools {
 /* Which errors of order are looked for, in the words of compute-sanitizer. */
 enum ss_check_races { SS_RACES_ALL, SS_RACES_BEFORE_ALLOC, SS_RACES_AFTER_FREE };
 
+/* The longest time that an option can give: 139 years. Sums and products of a few do not
+ * overflow. */
+#define SS_FOR_EVER_MS (1ull << 42)
+
 struct ss_options {
 	int backing;                                /* enum ss_backing */
 	int fence;                                  /* enum ss_fence_kind */

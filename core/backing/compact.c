@@ -140,7 +140,7 @@ static void find_old(struct ss_memory *m, struct search *s)
 	SS_INDEX_EACH(b, &m->completed)
 		for (uint64_t at = 0; (c = next_whole(s->v, b, &at));) {
 			if (!c->idle_since)
-				c->idle_since = b->n ? b->n : s->now ? s->now : 1;
+				c->idle_since = b->n ? b->n : s->now;
 			if (c->idle_since > s->newest)
 				s->newest = c->idle_since;
 			if (!s->oldest || c->idle_since < s->oldest)

@@ -256,7 +256,7 @@ uint64_t ss_segments_idle_since(const struct ss_memory *m)
 
 	for (const struct ss_segment *seg = m->segments; seg; seg = seg->next)
 		if (is_idle(m, seg) && (!since || seg->idle_since < since))
-			since = ss_max(seg->idle_since, 1);
+			since = seg->idle_since;
 	return since;
 }
 

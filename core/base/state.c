@@ -58,7 +58,7 @@ uint64_t ss_now_ns(void)
 
 uint64_t ss_now_ms(const struct ss_core *core)
 {
-	return core->drv.now_ms(core->drv.ctx);
+	return 2 * SS_FOR_EVER_MS + core->drv.now_ms(core->drv.ctx);
 }
 
 void ss_driver_call_count(struct ss_core *core, uint64_t t0, enum ss_trace_wait_cause cause,

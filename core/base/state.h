@@ -83,7 +83,9 @@ static inline void ss_raise_to(_Atomic uint64_t *v, uint64_t n)
 
 /* Nanoseconds of CLOCK_MONOTONIC. */
 uint64_t ss_now_ns(void);
-/* Milliseconds of the driver's clock, which tests make virtual. */
+/* Milliseconds of the driver's clock, which tests make virtual. They count from so long before its
+ * own start that no time which an option gives reaches back to 0, also on a machine that was just
+ * started. So a field of such times that is 0 says "never", and `now - span` is a time. */
 uint64_t ss_now_ms(const struct ss_core *core);
 /* Counts one driver call that began at `t0` (ss_now_ns). `cause` says whether it is one for memory;
  * it and `dev` go into a recording. */

@@ -65,6 +65,25 @@ void ss_border_consider(struct ss_block *b, struct ss_block *next)
 		ss_border_draw(b, next);
 }
 
+void ss_arena_keep_apart(struct ss_stream_cache *q, struct ss_block *b, struct ss_block *next)
+{
+	if (b->size > SS_CUT_FREELY && next->size < SS_FRAME) {
+		ss_index_unlink(&q->own, next);
+		ss_arena_merge(q, b, next);
+	} else {
+		q->apart = true;
+	}
+}
+
+void ss_arena_first(struct ss_stream_cache *q, const struct ss_block *b)
+{
+	const struct ss_block *next = ss_block_next(b);
+
+	if (ss_is_free_on(next, SS_SLOT_COMPLETED) && !ss_block_next(next) &&
+	    b->seg->size > q->cut_freely && !atomic_exchange(&q->scattered, true))
+		ss_hits_end(q->set->core);
+}
+
 void ss_arena_put(struct ss_stream_cache *q, struct ss_block *b)
 {
 	if (ss_home(b) == q->slot + 1) {
@@ -131,10 +150,11 @@ fail:
 	return NULL;
 }
 
-/* Would cutting `size` off b divide an idle segment that is better given back whole? */
+/* Would cutting `size` off b divide an idle segment that is better given back whole? A new segment
+ * would not fit more closely than one of which less than a frame is left. */
 static bool splits_idle(const struct ss_stream_cache *q, const struct ss_block *b, uint64_t size)
 {
-	return ss_is_whole(b) && b->size != size && b->size > q->cut_freely;
+	return ss_is_whole(b) && b->size - size >= SS_FRAME && b->size > q->cut_freely;
 }
 
 /* The best fit in the arena as it is. Without may_cut no idle segment is divided for it. */

@@ -46,7 +46,7 @@ static bool note(struct ss_recent *r, struct ss_caches *set, struct ss_timeline 
 	bool ready = q && atomic_load_explicit(&q->lists, memory_order_relaxed);
 
 	r->gen = r->free_gen = 0;
-	if (!q)
+	if (!q || atomic_load(&q->scattered))
 		return false;
 	ss_cache_note_others(q);
 	r->cache = q;

@@ -72,6 +72,14 @@ static inline void ss_arena_merge(struct ss_stream_cache *q, struct ss_block *a,
 /* What lies on the right of b, which is at home here, is another stream's, or completed. */
 SS_NOINLINE void ss_border_consider(struct ss_block *b, struct ss_block *next);
 
+/* `next`, on the right of b, has completed, and b, which is in no index, has not. They do not
+ * merge, so that other streams may have what has completed, unless that is only the rest of the
+ * segment of a large block: small blocks there would keep the large one from being had again. */
+SS_NOINLINE void ss_arena_keep_apart(struct ss_stream_cache *q, struct ss_block *b,
+				     struct ss_block *next);
+/* b, at home here and free, starts its segment. Is the rest of that completed, and so all idle? */
+SS_NOINLINE void ss_arena_first(struct ss_stream_cache *q, const struct ss_block *b);
+
 /* b, at home here, with its mark, becomes free, one with the free ranges beside it whose mark is
  * `from` or later. */
 SS_INLINE void ss_arena_put_own(struct ss_stream_cache *q, struct ss_block *b, uint64_t from)
@@ -85,7 +93,7 @@ SS_INLINE void ss_arena_put_own(struct ss_stream_cache *q, struct ss_block *b, u
 			ss_index_unlink(&q->own, next);
 			ss_arena_merge(q, b, next);
 		} else {
-			q->apart = true;
+			ss_arena_keep_apart(q, b, next);
 		}
 	} else if (from && unlikely((uint32_t)right != q->slot)) {
 		ss_border_consider(b, next);
@@ -101,8 +109,12 @@ SS_INLINE void ss_arena_put_own(struct ss_stream_cache *q, struct ss_block *b, u
 	}
 	ss_set_word(b, word);
 	ss_index_link(&q->own, b);
-	if (unlikely(ss_is_whole(b)))
-		q->idle += b->size;
+	if (unlikely(ss_is_first(b))) {
+		if (ss_is_whole(b))
+			q->idle += b->size;
+		else if (b->size > SS_CUT_FREELY)
+			ss_arena_first(q, b);
+	}
 }
 
 /* `size` bytes at `align` from what is at home here, if that takes no second look; then not in any
@@ -117,7 +129,8 @@ SS_INLINE struct ss_block *ss_arena_take_own(struct ss_stream_cache *q, uint64_t
 		return NULL;
 	had = b->size;
 	if (unlikely(ss_is_whole(b))) {
-		if (had != size && had > atomic_load_explicit(&q->cut_freely, memory_order_relaxed))
+		if (had - size >= SS_FRAME &&
+		    had > atomic_load_explicit(&q->cut_freely, memory_order_relaxed))
 			return NULL;
 		q->idle -= had;
 	}

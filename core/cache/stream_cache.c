@@ -153,6 +153,7 @@ void ss_cache_clear(struct ss_stream_cache *q)
 	ss_index_clear(&q->own);
 	ss_index_clear(&q->foreign);
 	q->apart = false;
+	atomic_store(&q->scattered, false);
 	q->idle = 0;
 	ss_bias_unlock(&q->lock);
 }
@@ -165,7 +166,7 @@ struct ss_block *ss_cache_pop(struct ss_stream_cache *q, uint64_t size, uint64_t
 	struct ss_block *b;
 
 	ss_bias_lock(&q->lock);
-	b = ss_arena_take(q, size, align, false);
+	b = atomic_load(&q->scattered) ? NULL : ss_arena_take(q, size, align, false);
 	if (b)
 		*id = q->id | ++q->hits;
 	ss_bias_unlock(&q->lock);

@@ -33,6 +33,9 @@ struct ss_stream_cache {
 	uint32_t slot;      /* of tl; UINT32_MAX without one */
 	atomic_bool others; /* other streams may want what has completed */
 	bool apart;         /* neighbours of the arena lie unmerged for their sake */
+	/* A segment would be idle if what has completed of it were the arena's. Until somebody has
+	 * seen to that, no request is served by the cache alone, which might cut the segment. */
+	atomic_bool scattered;
 	/* The arena: free ranges that were cut from it, merged, and what was freed on this stream
 	 * but belongs to other arenas, unmerged, so that each keeps its own mark. */
 	struct ss_free_index own, foreign;
@@ -87,7 +90,8 @@ void ss_caches_freeze(struct ss_caches *set, bool on);
 
 /* ---- one block. q->lock not held. ------------------------------------------ */
 
-/* From the arena, in state QUEUED; *id: what the block is to be called. NULL: none. */
+/* From the arena, in state QUEUED; *id: what the block is to be called. NULL: none, or the ladder
+ * has to look first. */
 struct ss_block *ss_cache_pop(struct ss_stream_cache *q, uint64_t size, uint64_t align,
 			      uint64_t *id);
 /* b, which was claimed, with its mark set, goes into the arena. */

@@ -16,7 +16,7 @@ uint64_t ss_freed_by(const struct ss_timeline *tl, uint64_t n, uint64_t now)
 
 	if (ms && n <= atomic_load_explicit(&tl->synced_pos, memory_order_relaxed))
 		return ms;
-	return ss_max(now, 1);
+	return now;
 }
 
 /* What is old is so since the synchronization before this one, which is noted afterwards. */

@@ -58,7 +58,7 @@ static bool better_wait(struct ss_pool *pool, uint64_t size, bool fits)
 		return false;
 	if (!fits)
 		return all >= bound(pool, size);
-	now = ss_now_ms(ss_core_of(pool)) + 1;
+	now = ss_now_ms(ss_core_of(pool));
 	for (unsigned i = 0; i < SS_FREERS; i++)
 		/* A thread with nothing under way may be waiting for it. */
 		others += &by[i] != mine && by[i].last &&

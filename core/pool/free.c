@@ -163,7 +163,6 @@ static enum ss_status free_everywhere(struct ss_core *core, const struct ss_foun
 	struct ss_block *b = f->block;
 	struct ss_timeline *null;
 	int dev = f->device; /* the pool may end with its last block */
-	uint64_t now;
 
 	if (waited)
 		ss_sync_end(core, waited, true, false);
@@ -173,9 +172,8 @@ static enum ss_status free_everywhere(struct ss_core *core, const struct ss_foun
 	account(pool, pool->caches.done, b, NULL, completed && !b->exported);
 	if (unlikely(b->front))
 		b = ss_front_join(pool, b);
-	now = ss_now_ms(core);
 	ss_set_slot(b, SS_SLOT_COMPLETED);
-	b->n = now ? now : 1;
+	b->n = ss_now_ms(core);
 	if (unlikely(b->exported))
 		free_exported(pool, b, completed, may_wait);
 	else

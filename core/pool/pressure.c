@@ -25,7 +25,7 @@ void ss_pressure_freed(struct ss_pool *pool, struct ss_epoch *e, uint64_t size)
 	struct ss_freer *f = &pool->pressure.by[ss_pressure_self()];
 
 	f->bytes += size;
-	f->last = ss_now_ms(ss_core_of(pool)) + 1;
+	f->last = ss_now_ms(ss_core_of(pool));
 	e->by[ss_pressure_self()] += size;
 	atomic_fetch_add(&pool->pressure.bytes, size);
 }

@@ -41,9 +41,12 @@ static void record_reusable(struct ss_pool *pool, const struct ss_block *b)
 
 void ss_reclaim_epochs(struct ss_pool *pool)
 {
-	uint64_t count = 0, now = pool->epochs ? ss_now_ms(ss_core_of(pool)) : 0;
+	uint64_t count = 0, now;
 	struct ss_block *b, *list;
 
+	if (!pool->epochs && !pool->unmarked)
+		return;
+	now = ss_now_ms(ss_core_of(pool));
 	while (unlikely((b = pool->unmarked) != NULL)) {
 		struct ss_block *more = b->right;
 
@@ -61,7 +64,7 @@ void ss_reclaim_epochs(struct ss_pool *pool)
 			list = b->right;
 			record_reusable(pool, b);
 			ss_set_slot(b, SS_SLOT_COMPLETED);
-			b->n = now ? now : 1;
+			b->n = now;
 			if (unlikely(b->exported))
 				ss_ipc_gap(b);
 			else

@@ -81,6 +81,7 @@ static void adopt_completed(struct ss_pool *pool, struct ss_stream_cache *q)
 	if (picked && !ss_arena_ready(q))
 		while (ss_picked_pop(&picked))
 			;
+	atomic_store(&q->scattered, false);
 	while ((b = ss_picked_pop(&picked))) {
 		ss_completed_remove(&pool->mem, b);
 		ss_arena_adopt(q, b);

@@ -231,10 +231,16 @@ static inline struct ss_block *ss_block_next(const struct ss_block *b)
 	return (struct ss_block *)((uintptr_t)ss_right_of(b) & ~SS_BORDER);
 }
 
+/* Does b start its segment? The caller holds b. */
+static inline bool ss_is_first(const struct ss_block *b)
+{
+	return !atomic_load_explicit(&b->prev, memory_order_relaxed);
+}
+
 /* Does b cover its whole segment? The caller holds b. */
 static inline bool ss_is_whole(const struct ss_block *b)
 {
-	return !atomic_load_explicit(&b->prev, memory_order_relaxed) && !ss_right_of(b);
+	return ss_is_first(b) && !ss_right_of(b);
 }
 
 /* Lowest aligned address in b. `align` is a power of two. */

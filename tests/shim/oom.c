@@ -109,14 +109,28 @@ static void give_one(bool classic, void *p)
 static void large_again(void)
 {
 	const uint64_t sizes[] = {640 * MIB + 1, 1000 * MIB};
-	void *large, *small[8];
+	void *large, *small[8], *other;
 
-	for (int i = 0; i < 4; i++) {
+	/* Nobody looks what is idle any more, since decay has looked once. */
+	for (int classic = 0; classic < 2; classic++) {
+		OK(take_one(classic, &large, MIB));
+		give_one(classic, large);
+	}
+	for (int i = 0; i < 12; i++) {
 		bool classic = i & 1;
-		uint64_t size = sizes[i / 2];
+		uint64_t size = sizes[i / 2 % 2];
 
 		OK(take_one(classic, &large, size));
+		if (i >= 4) { /* the rest of its segment is there for all streams */
+			OK(hipMallocAsync(&other, 3 * MIB, t));
+			OK(hipFreeAsync(other, t));
+			OK(hipStreamSynchronize(t));
+		}
 		give_one(classic, large);
+		if (i >= 8) { /* as closely as it fits the first time */
+			OK(take_one(classic, &large, size));
+			give_one(classic, large);
+		}
 		for (int k = 0; k < 8; k++)
 			OK(take_one(classic, &small[k], MIB / 2 << k / 2));
 		OK(take_one(classic, &large, 640 * MIB));
