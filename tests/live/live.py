@@ -427,6 +427,30 @@ def test_metrics(directory):
     assert out.returncode == 0 and out.stderr.count('cannot write SOMASHIM_METRICS') == 1, out
 
 
+def needs_terminal():
+    """Ends the case as skipped where there are no pseudo-terminals: a chroot without devpts, a sandbox, none left."""
+    try:
+        for fd in os.openpty():
+            os.close(fd)
+    except OSError as e:
+        print('skipped: no pseudo-terminal (openpty): %s' % e)
+        sys.exit(77)
+
+
+def test_no_terminal(directory):
+    """The cases that need a terminal skip where none can be had."""
+    def fails():
+        raise FileNotFoundError(2, 'No such file or directory')
+    os.openpty = os.forkpty = fails
+    for needs in (test_screen, test_no_screen, test_narrow_screen):
+        try:
+            needs(directory)
+        except SystemExit as end:
+            assert end.code == 77
+        else:
+            raise AssertionError(needs)
+
+
 def terminal(directory, stdin=None, **env):
     """Runs top on a terminal until it ends. Returns the status of its end and what it showed."""
     pid, fd = pty.fork()
@@ -446,6 +470,7 @@ def terminal(directory, stdin=None, **env):
 
 def test_no_screen(directory):
     """Where no key can come, or ncurses does not know the terminal."""
+    needs_terminal()
     status, shown = terminal(directory, '/dev/null')
     assert status == 0 and shown == b'No process of this user is served by somashim.\r\n', (status, shown)
     status, shown = terminal(directory, TERM='nosuch')
@@ -477,6 +502,7 @@ def test_metrics_name(directory):
 
 
 def test_screen(directory):
+    needs_terminal()
     h = Hold(directory)
     h.say('poll')
     pid, fd = pty.fork()
@@ -536,6 +562,7 @@ def painted(data, lines, columns):
 
 def test_narrow_screen(directory):
     """No row is broken on a narrow terminal: the least important columns go, and the keys have a line of their own."""
+    needs_terminal()
     h = Hold(directory)
     h.say('poll')
     all_titles = 'PID RANK COMMAND DEVICE POOL USED RESERVED IN FLIGHT USED HI RES. HI ALLOC/S FREE/S OLD'
