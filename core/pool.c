@@ -140,19 +140,25 @@ uint64_t ss_pool_readers(const struct ss_pool *pool)
 
 /* ---- giving back -------------------------------------------------------------------- */
 
-/* Is there anything to give back, and would nobody have to wait for it? */
+/* Is there anything to give back, and would nobody have to wait for it? Nobody may have asked the
+ * streams since they freed it, so they are asked now: all at once, or where memory goes back beside
+ * streams that are busy each for itself. */
 static bool trims_now(struct ss_pool *pool, uint64_t keep)
 {
-	bool any;
+	bool unasked = ss_may_give(pool, SS_GIVE_UNASKED), any;
+	struct ss_core *core = ss_core_of(pool);
 
-	if (ss_may_give(pool, SS_GIVE_UNASKED))
-		return true;
 	ss_pool_lock(pool);
-	ss_reclaim_all(pool);
-	any = (pool->mem.completed.bytes >= SS_FRAME || pool->mem.unreturned) &&
+	any = (ss_pool_free_hint(pool) >= SS_FRAME || pool->mem.unreturned) &&
 	      ss_reserved(pool) > keep;
 	ss_pool_unlock(pool);
-	return any && (ss_may_give(pool, SS_GIVE_FENCED) || ss_may_give(pool, SS_GIVE_QUERIED));
+	if (!any)
+		return unasked;
+	if (ss_device_may_give(core, pool->mem.dev, SS_GIVE_QUERIED))
+		return ss_others_may_give(pool);
+	if (unasked)
+		(void)ss_device_ask_busy(core, pool->mem.dev);
+	return unasked || ss_may_give(pool, SS_GIVE_FENCED);
 }
 
 /* A trim means what is idle when it is asked for. Where the threshold would not give back the rest

@@ -187,8 +187,32 @@ static void trim_beside(unsigned flags)
 	OK(hipStreamDestroy(busy));
 }
 
+/* A trim finds out by itself that the device is idle. */
+static void trim_unasked(hipStream_t on)
+{
+	void *p;
+
+	OK(hipMallocAsync(&p, 64 * MIB, on));
+	OK(hipMemsetAsync(p, 1, MIB, on));
+	OK(hipFreeAsync(p, on));
+	while (RUNTIME(hipStreamQuery)(on) != hipSuccess) /* the shim does not know of it */
+		;
+	OK(hipMemPoolTrimTo(pool, 0));
+	CHECK(reserved() == 0);
+}
+
 static void trim_of_the_idle(void)
 {
+	hipStream_t blocking;
+
+	OK(hipStreamCreate(&blocking));
+	for (int i = 0; i < 2; i++) {
+		set_threshold(i ? UINT64_MAX : 0);
+		trim_unasked(s);
+		trim_unasked(blocking);
+		trim_unasked(NULL);
+	}
+	OK(hipStreamDestroy(blocking));
 	trim_beside(hipStreamNonBlocking);
 	trim_beside(hipStreamDefault);
 }
