@@ -23,6 +23,7 @@
 #include "cli/live_directory.h"
 #include "cli/ring/dump.h"
 #include "cli/writers/output.h"
+#include "core/base/deadline.h"
 #include "live/directory.h"
 #include "live/reader.h"
 
@@ -99,36 +100,41 @@ static void match(const char *path, const struct ss_live_name *name, enum ss_liv
 	s->found++;
 }
 
-static double now(void)
-{
-	struct timespec ts;
+#define NAP_NS 5000000u
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+static struct ss_deadline in_seconds(unsigned s)
+{
+	uint64_t ns = s * 1000000000ull;
+
+	return ss_deadline_in(ss_monotonic_ns(), ns, ns / NAP_NS + 1);
 }
 
-static void nap(void)
+/* False: it is over. */
+static bool nap(struct ss_deadline *d)
 {
-	static const struct timespec time = {.tv_nsec = 5000000};
+	static const struct timespec time = {.tv_nsec = NAP_NS};
 
+	if (ss_deadline_over(d, ss_monotonic_ns()))
+		return false;
+	ss_deadline_take(d, 1);
 	nanosleep(&time, NULL);
+	return true;
 }
 
 /* One dump of a process at a time: the lock is on the file of its page, and ends with this process.
  * It is of another kind than flock(), by which the process shows that it runs. -1: another dump
  * took too long. */
-static int lock_page(const char *path, double end)
+static int lock_page(const char *path, struct ss_deadline d)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
 	/* A kernel that does not know such locks lets everybody dump. */
 	while (fd >= 0 && fcntl(fd, F_OFD_SETLK, &whole) != 0 && errno != EINVAL) {
-		if (now() >= end) {
+		if (!nap(&d)) {
 			close(fd);
 			return -1;
 		}
-		nap();
 	}
 	return fd;
 }
@@ -147,13 +153,13 @@ static bool is_answered(const struct ss_live_page *page, uint32_t request)
 
 enum wait { ANSWERED, ENDED, LEFT, TIMED_OUT };
 
-static enum wait await(const struct search *s, uint32_t request, double end,
+static enum wait await(const struct search *s, uint32_t request, struct ss_deadline d,
 		       struct ss_live_page *page)
 {
 	struct ss_live_name own = {0};
 
 	(void)ss_live_own_name(&own);
-	for (;; nap()) {
+	do {
 		enum ss_live_result result = read_page(s, page);
 		if (result == SS_LIVE_OK && is_answered(page, request))
 			return ANSWERED;
@@ -161,9 +167,8 @@ static enum wait await(const struct search *s, uint32_t request, double end,
 			return ENDED;
 		if (result == SS_LIVE_LEFT)
 			return LEFT;
-		if (now() >= end)
-			return TIMED_OUT;
-	}
+	} while (nap(&d));
+	return TIMED_OUT;
 }
 
 /* Opens the answer, and removes its name. It may only be a file that the process wrote. */
@@ -224,7 +229,7 @@ static int say_left(uint32_t pid)
 /* Returns the exit status. */
 static int ask(const struct arguments *a, const struct search *s, struct ss_live_page *page)
 {
-	double end = now() + a->timeout_s;
+	struct ss_deadline end = in_seconds(a->timeout_s);
 
 	switch (read_page(s, page)) {
 	case SS_LIVE_OK: break;
@@ -301,7 +306,7 @@ int ss_cmd_dump(int argc, char **argv)
 			a.pid, directory);
 		return 1;
 	}
-	int lock = lock_page(s.path, now() + a.timeout_s);
+	int lock = lock_page(s.path, in_seconds(a.timeout_s));
 	if (lock < 0) {
 		ss_cli_error("dump: another dump of process %u does not end", a.pid);
 		return 1;

@@ -18,6 +18,7 @@
 #include "cli/run_preload.h"
 #include "cli/doctor_probe.h"
 #include "cli/run_report.h"
+#include "core/base/deadline.h"
 
 #define TICK_MS 100
 #define CALL_FAILED " failed: " /* in a line of the child: which call, and its error */
@@ -84,12 +85,11 @@ static bool read_some(struct ss_probe *p, struct output *o)
 
 /* ---- the parent --------------------------------------------------------- */
 
-static uint64_t now_ms(void)
+static struct ss_deadline in_seconds(unsigned s)
 {
-	struct timespec t;
+	uint64_t ms = s * 1000ull;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+	return ss_deadline_in(ss_monotonic_ns(), ms * 1000000, ms / TICK_MS);
 }
 
 /* Reads until the child closes its stderr. Kills the child and returns false if neither a
@@ -99,7 +99,7 @@ static bool watch(struct ss_probe *p, pid_t pid, int fd, const struct ss_report 
 {
 	struct output o = {.fd = fd};
 	struct pollfd ready = {.fd = fd, .events = POLLIN};
-	uint64_t since = now_ms();
+	struct ss_deadline silent = in_seconds(timeout_s);
 	unsigned progress = report->progress;
 
 	for (;;) {
@@ -108,8 +108,9 @@ static bool watch(struct ss_probe *p, pid_t pid, int fd, const struct ss_report 
 			return true;
 		if (n > 0 || report->progress != progress) {
 			progress = report->progress;
-			since = now_ms();
-		} else if (now_ms() - since >= timeout_s * 1000ull) {
+			silent = in_seconds(timeout_s);
+		} else if (!ss_deadline_take(&silent, 1) ||
+			   ss_deadline_over(&silent, ss_monotonic_ns())) {
 			kill(pid, SIGKILL);
 			return false;
 		}

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "cli/top.h"
+#include "core/base/deadline.h"
 
 struct scan {
 	const struct ss_top_filter *filter;
@@ -70,13 +71,17 @@ static void read_page(struct ss_top_process *p)
 			    ss_live_read(p->path, &p->page);
 }
 
+#define NAP_MS 2
+
 /* Asks all, then looks again and again at those that have not answered. */
 static void refresh(struct ss_top_sample *s, unsigned wait_ms)
 {
-	static const struct timespec nap = {.tv_nsec = 2000000};
-	uint64_t end = now_ns() + wait_ms * 1000000ull;
-	/* Differs from that of the last sample */
-	uint32_t request = (uint32_t)(now_ns() >> 10) | 1;
+	static const struct timespec nap = {.tv_nsec = NAP_MS * 1000000};
+	struct ss_deadline end = ss_deadline_in(ss_monotonic_ns(), wait_ms * 1000000ull,
+						wait_ms / NAP_MS + 1);
+	/* Differs from that of the last sample, also where the clock stands still */
+	static uint32_t samples;
+	uint32_t request = ((uint32_t)(now_ns() >> 10) + 2 * samples++) | 1;
 	size_t open = 0;
 
 	for (size_t i = 0; i < s->count; i++)
@@ -85,7 +90,7 @@ static void refresh(struct ss_top_sample *s, unsigned wait_ms)
 		else
 			open++;
 	for (;;) {
-		bool last = !open || now_ns() >= end;
+		bool last = !open || ss_deadline_over(&end, ss_monotonic_ns());
 		for (size_t i = 0; i < s->count; i++) {
 			struct ss_top_process *p = s->process[i];
 			if (p->result == SS_LIVE_GONE || p->current)
@@ -98,6 +103,7 @@ static void refresh(struct ss_top_sample *s, unsigned wait_ms)
 		}
 		if (last)
 			return;
+		ss_deadline_take(&end, 1);
 		nanosleep(&nap, NULL);
 	}
 }

@@ -138,7 +138,8 @@ struct ss_driver {
 	void (*sleep_ms)(void *ctx, unsigned ms);
 	/* Lets other threads run for an instant. NULL if nothing changes in the meantime. */
 	void (*pause)(void *ctx);
-	/* Sleeps for about `us` microseconds and returns how many it took. NULL: an allocation
+	/* Sleeps for about `us` microseconds and returns how many it took, at least as many, so
+	 * that naps add up though the clock may stand still. NULL: an allocation
 	 * waits for frees in flight only when memory is out (pool/bounded_wait.c). */
 	uint64_t (*nap)(void *ctx, unsigned us);
 };

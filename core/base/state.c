@@ -50,15 +50,25 @@ void ss_hits_end(struct ss_core *core)
 
 uint64_t ss_now_ns(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	return ss_monotonic_ns();
 }
 
 uint64_t ss_now_ms(const struct ss_core *core)
 {
 	return 2 * SS_FOR_EVER_MS + core->drv.now_ms(core->drv.ctx);
+}
+
+#define LONGEST_SLEEP_MS 1000
+
+bool ss_sleep(struct ss_core *core, struct ss_deadline *d, uint64_t ms)
+{
+	uint64_t now = ss_now_ms(core);
+
+	if (ss_deadline_over(d, now))
+		return false;
+	ms = ss_min(ss_min(ms, LONGEST_SLEEP_MS), d->end - now);
+	core->drv.sleep_ms(core->drv.ctx, (unsigned)ss_deadline_take(d, ms));
+	return true;
 }
 
 void ss_driver_call_count(struct ss_core *core, uint64_t t0, enum ss_trace_wait_cause cause,

@@ -11,6 +11,7 @@
 
 #include "core/base/arithmetic.h"
 #include "core/base/compiler.h"
+#include "core/base/deadline.h"
 #include "config/options.h"
 #include "core/driver.h"
 #include "core/statistics.h"
@@ -87,6 +88,8 @@ uint64_t ss_now_ns(void);
  * own start that no time which an option gives reaches back to 0, also on a machine that was just
  * started. So a field of such times that is 0 says "never", and `now - span` is a time. */
 uint64_t ss_now_ms(const struct ss_core *core);
+/* Sleeps for `ms` at most, and not beyond d, a deadline by that clock. False: d is over. */
+bool ss_sleep(struct ss_core *core, struct ss_deadline *d, uint64_t ms);
 /* Counts one driver call that began at `t0` (ss_now_ns). `cause` says whether it is one for memory;
  * it and `dev` go into a recording. */
 void ss_driver_call_count(struct ss_core *core, uint64_t t0, enum ss_trace_wait_cause cause,

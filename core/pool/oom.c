@@ -245,28 +245,26 @@ static void in_flight(struct ss_pool *pool, struct flight *f)
 
 /* Naps, if something is on its way back. No fence tells of a null stream that others join, but it
  * can be found at its end once they are: that is asked less and less often. *ms: 1 at first. */
-static bool nap(struct ss_core *core, int dev, uint64_t end, unsigned *ms)
+static bool nap(struct ss_core *core, int dev, struct ss_deadline *d, uint64_t *ms)
 {
-	uint64_t now = ss_now_ms(core);
 	bool idle = false, wait = false, busy;
 	struct flight f = {0};
 
 	SS_POOLS_EACH(pool, core, dev)
 		in_flight(pool, &f);
-	if (!*ms || now >= end)
+	if (!*ms || ss_deadline_over(d, ss_now_ms(core)))
 		return false;
 	if (!f.fenced && !atomic_load(&ss_device_memory(core, dev)->giving)) {
-		for (int d = 0; d < core->devices; d++)
-			if (f.null >> d & 1) {
-				idle |= ss_null_record_and_ask(core, d, &busy);
+		for (int i = 0; i < core->devices; i++)
+			if (f.null >> i & 1) {
+				idle |= ss_null_record_and_ask(core, i, &busy);
 				wait |= busy;
 			}
 		*ms = idle ? 0 : 2 * *ms;
 		if (idle || !wait)
 			return idle;
 	}
-	core->drv.sleep_ms(core->drv.ctx, (unsigned)ss_min(*ms, end - now));
-	return true;
+	return ss_sleep(core, d, *ms);
 }
 
 /* Looks, for a bounded time, whether anything that was freed is let go of, or another thread has
@@ -276,17 +274,18 @@ static bool nap(struct ss_core *core, int dev, uint64_t end, unsigned *ms)
 static enum ss_next host_wait(struct ss_request *r)
 {
 	struct ss_core *core = ss_core_of(r->pool);
+	struct ss_deadline d = ss_deadline_at(ss_now_ms(core), r->oom.end);
 	int dev = r->pool->mem.dev;
-	unsigned ms = 1;
+	uint64_t ms = 1;
 
-	for (bool last = false;; last = !nap(core, dev, r->oom.end, &ms)) {
+	for (bool last = false;; last = !nap(core, dev, &d, &ms)) {
 		uint64_t gave = atomic_load(&ss_device_memory(core, dev)->gave), settled;
 
 		ss_fence_poll(core, NULL, -1);
 		SS_POOLS_EACH(pool, core, dev)
 			reclaim(pool);
 		settled = atomic_load(&ss_device_pools(core, dev)->settled);
-		r->oom.over = ss_now_ms(core) >= r->oom.end;
+		r->oom.over = ss_deadline_over(&d, ss_now_ms(core));
 		if (settled != r->oom.settled || gave != r->oom.gave) {
 			r->oom.settled = settled;
 			release_for(r);
@@ -314,14 +313,15 @@ enum ss_next ss_step_host_wait(struct ss_request *r)
 bool ss_give_back(struct ss_core *core, int dev, bool may_wait, uint64_t *end)
 {
 	struct release r = {.idle = may_wait ? -1 : 0};
-	uint64_t begin = ss_trace_wait_begin(), gave;
-	unsigned ms = 1;
+	uint64_t begin = ss_trace_wait_begin(), gave, ms = 1;
+	struct ss_deadline d;
 
 	if (dev < 0 || dev >= core->devices)
 		return false;
 	if (!*end)
 		*end = ss_now_ms(core) + core->opt.oom_wait_ms;
 	r.end = *end;
+	d = ss_deadline_at(ss_now_ms(core), *end);
 	gave = atomic_load(&ss_device_memory(core, dev)->gave);
 	if (may_wait)
 		SS_POOLS_EACH(pool, core, dev)
@@ -330,11 +330,11 @@ bool ss_give_back(struct ss_core *core, int dev, bool may_wait, uint64_t *end)
 		ss_fence_poll(core, NULL, -1);
 		SS_POOLS_EACH(pool, core, dev)
 			release_idle(pool, &r);
-	} while (!r.given && may_wait && nap(core, dev, r.end, &ms));
+	} while (!r.given && may_wait && nap(core, dev, &d, &ms));
 	if (may_wait)
 		ss_trace_wait_end(begin, SS_TRACE_WAIT_MEMORY, dev, NULL);
-	return r.given ||
-	       (ss_now_ms(core) < r.end && atomic_load(&ss_device_memory(core, dev)->gave) != gave);
+	return r.given || (!ss_deadline_over(&d, ss_now_ms(core)) &&
+			   atomic_load(&ss_device_memory(core, dev)->gave) != gave);
 }
 
 void ss_give_room(struct ss_core *core, int dev, uint64_t size, bool may_wait)

@@ -62,14 +62,12 @@ bool ss_may_give(const struct ss_pool *pool, enum ss_give_how how)
 
 bool ss_device_wait_idle(struct ss_core *core, int dev, uint64_t end)
 {
-	/* Each asking records fences: ask less and less often. */
-	for (unsigned ms = 1; !ss_device_may_give(core, dev, SS_GIVE_JOINED); ms *= 2) {
-		uint64_t now = ss_now_ms(core);
+	struct ss_deadline d = ss_deadline_at(ss_now_ms(core), end);
 
-		if (now >= end)
+	/* Each asking records fences: ask less and less often. */
+	for (uint64_t ms = 1; !ss_device_may_give(core, dev, SS_GIVE_JOINED); ms *= 2)
+		if (!ss_sleep(core, &d, ms))
 			return false;
-		core->drv.sleep_ms(core->drv.ctx, (unsigned)ss_min(ms, end - now));
-	}
 	return true;
 }
 

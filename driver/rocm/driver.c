@@ -5,6 +5,7 @@
  * Locks: start_lock, held only while results are stored. Threads that start at the same
  * time each ask the runtime, without the lock, and one of them stores the answer.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/base/deadline.h"
 #include "driver/rocm/access_probe.h"
 #include "driver/rocm/calls.h"
 #include "driver/rocm/fence.h"
@@ -181,11 +183,8 @@ enum ss_fence_kind ss_rocm_fence_kind(void)
 
 static uint64_t now_ms(void *ctx)
 {
-	struct timespec t;
-
 	(void)ctx;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+	return ss_monotonic_ns() / 1000000;
 }
 
 static void sleep_ms(void *ctx, unsigned ms)
@@ -193,27 +192,27 @@ static void sleep_ms(void *ctx, unsigned ms)
 	struct timespec t = {ms / 1000, (long)(ms % 1000) * 1000000};
 
 	(void)ctx;
-	nanosleep(&t, NULL);
+	while (nanosleep(&t, &t) && errno == EINTR) /* a profiler's signals do not end it */
+		;
 }
 
-#define YIELD_US 50 /* a sleep takes so much longer than it was asked to */
+#define YIELD_US 50     /* a sleep takes so much longer than it was asked to */
+#define YIELDS_PER_US 16 /* more than there are */
 
 static uint64_t nap(void *ctx, unsigned us)
 {
-	struct timespec from, to, t = {0, (long)us * 1000};
-	int64_t ns;
+	uint64_t from = ss_monotonic_ns(), now = from, ns = us * 1000ull;
+	struct ss_deadline d = ss_deadline_in(from, ns, us * YIELDS_PER_US);
+	struct timespec t = {0, (long)ns};
 
 	(void)ctx;
-	clock_gettime(CLOCK_MONOTONIC, &from);
-	do {
-		if (us < YIELD_US)
+	if (us >= YIELD_US)
+		nanosleep(&t, NULL);
+	else
+		for (; !ss_deadline_over(&d, now); now = ss_monotonic_ns(), ss_deadline_take(&d, 1))
 			sched_yield();
-		else
-			nanosleep(&t, NULL);
-		clock_gettime(CLOCK_MONOTONIC, &to);
-		ns = (int64_t)(to.tv_sec - from.tv_sec) * 1000000000 + (to.tv_nsec - from.tv_nsec);
-	} while (us < YIELD_US && ns < t.tv_nsec);
-	return (uint64_t)ns / 1000;
+	now = ss_monotonic_ns();
+	return (now > from + ns ? now - from : ns) / 1000;
 }
 
 static void pause_now(void *ctx)

@@ -29,6 +29,7 @@
 
 #define NEVER UINT64_MAX
 #define LAST_LOOK_MS 100  /* it looks for the last time so long after the last but one, at least */
+#define LEAST_MS 10       /* it sleeps so long where the clock does not tell */
 #define CAPTURE_MS 10     /* while a stream captures nothing goes back: how often to ask */
 #define STACK (256 << 10) /* bytes */
 #define PATIENCE_MS 1000  /* how long others wait for a call of the thread */
@@ -80,17 +81,33 @@ static uint64_t look(void)
 	return next;
 }
 
-/* Sleeps for that time, and as long as the thread is paused. Lock held. */
+static bool is_before(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
+}
+
+/* Sleeps for that time, and as long as the thread is paused. The program's clock may stand still.
+ * The kernel's does not, and would end each sleep at once. Lock held. */
 static void nap(uint64_t ms)
 {
-	struct timespec end = in_ms(CLOCK_MONOTONIC, ms);
-	bool over = false;
+	struct timespec least = {.tv_nsec = LEAST_MS * 1000000}, end = in_ms(CLOCK_MONOTONIC, ms);
+	bool over = false, slept = false;
 
-	while (!stopped && (paused || !over))
+	while (!stopped && (paused || !over)) {
+		struct timespec now;
+
 		if (over)
 			pthread_cond_wait(&changed, &lock);
 		else
 			over = pthread_cond_timedwait(&changed, &lock, &end) == ETIMEDOUT;
+		now = in_ms(CLOCK_MONOTONIC, 0);
+		if (!over || slept || !is_before(&now, &end))
+			continue;
+		slept = true;
+		pthread_mutex_unlock(&lock);
+		nanosleep(&least, NULL);
+		pthread_mutex_lock(&lock);
+	}
 }
 
 static void *run(void *arg)

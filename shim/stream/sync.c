@@ -3,8 +3,7 @@
  * Synchronizations, queries and waits: the real call, with what it proves read before it and
  * granted to the core after it succeeds. No lock.
  */
-#include <time.h>
-
+#include "core/base/deadline.h"
 #include "core/order/watched.h"
 #include "shim/alloc/debt.h"
 #include "shim/stream/capture.h"
@@ -89,15 +88,8 @@ hipError_t do_hipStreamSynchronize_spt(hipStream_t stream)
 	return sync_stream(ss_spt_stream(stream), ss_real.hipStreamSynchronize_spt, stream);
 }
 
-#define COMMAND_MS 2 /* an idle stream needs no longer for one command */
-
-static double now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
-}
+#define COMMAND_NS 2000000 /* an idle stream needs no longer for one command, */
+#define COMMAND_LOOKS 50000 /* nor so many questions */
 
 /* After pool calls on a stream the runtime would have left a marker there, which joins the null
  * stream; ours left none, so it is enqueued here. A program that has waited and asks once must
@@ -108,7 +100,7 @@ static hipError_t query_stream(hipStream_t handle, stream_call *real, hipStream_
 	struct ss_timeline *tl;
 	struct ss_token t;
 	hipError_t err;
-	double end;
+	struct ss_deadline end;
 	bool refused, late;
 
 	ss_debts_pay();
@@ -120,10 +112,11 @@ static hipError_t query_stream(hipStream_t handle, stream_call *real, hipStream_
 	if (err != hipSuccess)
 		return ss_result(err);
 	t = ss_stream_query_begin(ss_core, tl);
-	end = late ? now_ms() + COMMAND_MS : 0;
+	end = ss_deadline_in(late ? ss_monotonic_ns() : 0, COMMAND_NS, COMMAND_LOOKS);
 	do {
 		err = call_real(real, stream);
-	} while (err == hipErrorNotReady && late && now_ms() < end);
+	} while (err == hipErrorNotReady && late && ss_deadline_take(&end, 1) &&
+		 !ss_deadline_over(&end, ss_monotonic_ns()));
 	ss_sync_end(ss_core, &t, err == hipSuccess, false);
 	if (unlikely(ss_checking) && err == hipSuccess)
 		ss_check_reached(ss_stream_or_null(handle));
