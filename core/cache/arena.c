@@ -150,11 +150,10 @@ fail:
 	return NULL;
 }
 
-/* Would cutting `size` off b divide an idle segment that is better given back whole? A new segment
- * would not fit more closely than one of which less than a frame is left. */
+/* Would cutting `size` off b divide an idle segment that is better given back whole? */
 static bool splits_idle(const struct ss_stream_cache *q, const struct ss_block *b, uint64_t size)
 {
-	return ss_is_whole(b) && b->size - size >= SS_FRAME && b->size > q->cut_freely;
+	return ss_is_whole(b) && b->size != size && b->size > q->cut_freely;
 }
 
 /* The best fit in the arena as it is. Without may_cut no idle segment is divided for it. */

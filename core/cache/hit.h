@@ -129,8 +129,7 @@ SS_INLINE struct ss_block *ss_arena_take_own(struct ss_stream_cache *q, uint64_t
 		return NULL;
 	had = b->size;
 	if (unlikely(ss_is_whole(b))) {
-		if (had - size >= SS_FRAME &&
-		    had > atomic_load_explicit(&q->cut_freely, memory_order_relaxed))
+		if (had != size && had > atomic_load_explicit(&q->cut_freely, memory_order_relaxed))
 			return NULL;
 		q->idle -= had;
 	}

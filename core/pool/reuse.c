@@ -124,7 +124,9 @@ static struct ss_block *from_arena(struct ss_request *r)
 		if (!ss_place_cut(&view, idle->size, r->size)) {
 			r->left_uncut = idle->size;
 		} else {
-			if (q->cut_freely < idle->size)
+			/* What fits this block closely may not be cut for a smaller one. */
+			if (q->cut_freely < idle->size &&
+			    !ss_place_fragments(&view, idle->size, SS_GRAIN))
 				q->cut_freely = idle->size;
 			b = ss_arena_take(q, r->size, r->align, true);
 		}
