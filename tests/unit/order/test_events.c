@@ -236,8 +236,7 @@ static void test_report(void **state)
 	sync_with(a, true, true);
 	ss_fake_advance_ms(fake, 50);
 	assert_int_equal(ss_freed_by(a, n, ss_now_ms(&core)), ss_now_ms(&core) - 50);
-	assert_int_equal(ss_freed_by(a, ss_timeline_now(a), ss_now_ms(&core)),
-			 ss_now_ms(&core));
+	assert_int_equal(ss_freed_by(a, ss_timeline_now(a), ss_now_ms(&core)), ss_now_ms(&core));
 }
 
 #define MANY 100000
