@@ -65,25 +65,6 @@ void ss_border_consider(struct ss_block *b, struct ss_block *next)
 		ss_border_draw(b, next);
 }
 
-void ss_arena_keep_apart(struct ss_stream_cache *q, struct ss_block *b, struct ss_block *next)
-{
-	if (b->size > SS_CUT_FREELY && next->size < SS_FRAME) {
-		ss_index_unlink(&q->own, next);
-		ss_arena_merge(q, b, next);
-	} else {
-		q->apart = true;
-	}
-}
-
-void ss_arena_first(struct ss_stream_cache *q, const struct ss_block *b)
-{
-	const struct ss_block *next = ss_block_next(b);
-
-	if (ss_is_free_on(next, SS_SLOT_COMPLETED) && !ss_block_next(next) &&
-	    b->seg->size > q->cut_freely && !atomic_exchange(&q->scattered, true))
-		ss_hits_end(q->set->core);
-}
-
 void ss_arena_put(struct ss_stream_cache *q, struct ss_block *b)
 {
 	if (ss_home(b) == q->slot + 1) {

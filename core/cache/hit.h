@@ -72,13 +72,27 @@ static inline void ss_arena_merge(struct ss_stream_cache *q, struct ss_block *a,
 /* What lies on the right of b, which is at home here, is another stream's, or completed. */
 SS_NOINLINE void ss_border_consider(struct ss_block *b, struct ss_block *next);
 
-/* `next`, on the right of b, has completed, and b, which is in no index, has not. They do not
- * merge, so that other streams may have what has completed, unless that is only the rest of the
- * segment of a large block: small blocks there would keep the large one from being had again. */
-SS_NOINLINE void ss_arena_keep_apart(struct ss_stream_cache *q, struct ss_block *b,
-				     struct ss_block *next);
-/* b, at home here and free, starts its segment. Is the rest of that completed, and so all idle? */
-SS_NOINLINE void ss_arena_first(struct ss_stream_cache *q, const struct ss_block *b);
+/* Is `next` on the right of b no more than the rest of the segment of a large block? Then it merges
+ * with b though it has completed and b has not. Other streams lose it, but small blocks there would
+ * keep the large one from being had again. */
+static inline bool ss_is_rest(const struct ss_block *b, const struct ss_block *next)
+{
+	return b->size > SS_CUT_FREELY && next->size < SS_FRAME;
+}
+
+/* b, at home here and free, is large and starts its segment. If the rest has completed, all of the
+ * segment is idle, and the ladder is to merge it before a hit cuts it. */
+static inline void ss_arena_first(struct ss_stream_cache *q, const struct ss_block *b)
+{
+	const struct ss_block *next = ss_block_next(b);
+
+	if (unlikely(ss_is_free_on(next, SS_SLOT_COMPLETED)) && !ss_block_next(next) &&
+	    b->seg->size > ss_get(&q->cut_freely) &&
+	    !atomic_load_explicit(&q->scattered, memory_order_relaxed)) {
+		atomic_store(&q->scattered, true);
+		atomic_fetch_add(&q->set->core->recent_gen, 1); /* as ss_hits_end() */
+	}
+}
 
 /* b, at home here, with its mark, becomes free, one with the free ranges beside it whose mark is
  * `from` or later. */
@@ -89,11 +103,11 @@ SS_INLINE void ss_arena_put_own(struct ss_stream_cache *q, struct ss_block *b, u
 
 	q->own.bytes += b->size;
 	if (right == word) {
-		if (likely(next->n >= from)) {
+		if (likely(next->n >= from) || ss_is_rest(b, next)) {
 			ss_index_unlink(&q->own, next);
 			ss_arena_merge(q, b, next);
 		} else {
-			ss_arena_keep_apart(q, b, next);
+			q->apart = true;
 		}
 	} else if (from && unlikely((uint32_t)right != q->slot)) {
 		ss_border_consider(b, next);
@@ -110,9 +124,9 @@ SS_INLINE void ss_arena_put_own(struct ss_stream_cache *q, struct ss_block *b, u
 	ss_set_word(b, word);
 	ss_index_link(&q->own, b);
 	if (unlikely(ss_is_first(b))) {
-		if (ss_is_whole(b))
+		if (!ss_right_of(b))
 			q->idle += b->size;
-		else if (b->size > SS_CUT_FREELY)
+		else if (unlikely(b->size > SS_CUT_FREELY))
 			ss_arena_first(q, b);
 	}
 }
