@@ -50,6 +50,7 @@ struct ss_core *ss_core_create(const struct ss_driver *drv, const struct ss_opti
 	core->recorded = ss_trace_on();
 	core->serial = atomic_fetch_add(&serials, 1) + 1;
 	core->recent_gen = core->serial << 32; /* no two cores have one in common */
+	core->begun = ss_now_ms(core);
 	core->devices = drv->device_count(drv->ctx);
 	if (core->devices > SS_MAX_DEVICES)
 		core->devices = SS_MAX_DEVICES;

@@ -66,7 +66,8 @@ static void decay_pool(struct ss_pool *pool, struct look *k)
 	target = k->most && pool->mem.backing != SS_BACKING_VMM ?
 			 ss_minus(ss_reserved(pool), k->most) :
 			 0;
-	if (k->decays)
+	/* Not before anything can be as old: to look merges what streams keep for themselves. */
+	if (k->decays && k->now - ss_core_of(pool)->begun >= decay)
 		k->given += ss_pool_release(pool, target, decay ? k->now - decay : UINT64_MAX,
 					    SS_TRACE_TRIM_DECAY);
 	ss_headroom_restore(&pool->mem);
