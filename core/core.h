@@ -111,6 +111,28 @@ bool ss_timeline_capturing(const struct ss_timeline *tl);
 bool ss_capture_hold(struct ss_core *core, struct ss_timeline *tl);
 void ss_capture_release(struct ss_timeline *tl);
 
+/* ---- threads that wait in the runtime ------------------------------------ */
+/*
+ * From HIP 7.2 on a query of a stream, or a record on it, lasts as long as another thread is inside
+ * the runtime's wait for that stream. So nothing is asked of a stream in which a thread waits.
+ * ss_stream_sync_begin(), ss_device_sync_begin() and ss_event_wait_begin() say so themselves, until
+ * ss_sync_end(). The pairs below are for other calls that may wait: copies, and waits in hipFree.
+ */
+struct ss_waiting {
+	struct ss_timeline *tl; /* NULL: for a device, or for nothing */
+	int32_t dev;
+	int32_t what; /* enum ss_waits_for in order/waiting.c; 0: nothing */
+};
+/* Around a call that may wait for tl (NULL: for nothing that is known). Never blocks for longer
+ * than a query of another thread takes. */
+struct ss_waiting ss_waiting_begin(struct ss_core *core, struct ss_timeline *tl);
+/* The same for a call that waits for all streams of a device; -1: for nothing. */
+struct ss_waiting ss_waiting_begin_device(struct ss_core *core, int dev);
+/* Takes a fence that somebody would have liked to have meanwhile. */
+void ss_waiting_end(struct ss_core *core, struct ss_waiting *w);
+/* Is another thread in a wait because of which a call on tl might not return? */
+bool ss_waited(const struct ss_core *core, const struct ss_timeline *tl);
+
 /* ---- events and host synchronization ------------------------------------ */
 /*
  * A watched call is a pair: `begin` reads positions before the real call, and `end` grants them
@@ -122,6 +144,7 @@ struct ss_token {
 	uint64_t n, gen, host;
 	int32_t kind, dev;
 	uint32_t cover;
+	struct ss_waiting waiting;
 };
 
 /* A new event, which has no clock. A known address means a new event at the old address. */
@@ -132,10 +155,11 @@ void ss_event_forget(struct ss_core *core, void *event);
  * clock, with `sticky` for the rest of its life (graph nodes, other processes). */
 void ss_event_taint(struct ss_core *core, void *event, bool sticky);
 
-/* Records, waits of streams for events, and ss_event_sync_begin() are in core/order/watched.h. */
+/* Records, waits of streams for events, ss_event_sync_begin() and ss_event_wait_begin() are in
+ * core/order/watched.h. */
 
-/* The four calls below, and ss_event_sync_begin(), begin a host call that proves something finished
- * if it succeeds. All are ended by ss_sync_end(). */
+/* The four calls below, ss_event_sync_begin() and ss_event_wait_begin(), begin a host call that
+ * proves something finished if it succeeds. All are ended by ss_sync_end(). */
 
 /* Everything enqueued on `tl` so far; for a null timeline also on the blocking streams of its
  * device. */
@@ -145,8 +169,9 @@ struct ss_token ss_stream_sync_begin(struct ss_core *core, struct ss_timeline *t
 struct ss_token ss_stream_query_begin(struct ss_core *core, struct ss_timeline *tl);
 /* Everything on the device (hipDeviceSynchronize). */
 struct ss_token ss_device_sync_begin(struct ss_core *core, int dev);
-/* Every live stream of the device, waited for one by one as hipFree does. Unlike the wait for the
- * device it proves nothing about destroyed streams. */
+/* Every live stream of the device, waited for one by one as hipFree does: the caller says for which
+ * it waits (ss_waiting_begin). Unlike the wait for the device it proves nothing about destroyed
+ * streams. */
 struct ss_token ss_streams_sync_begin(struct ss_core *core, int dev);
 /* `threshold`: the call is one of HIP's synchronization points, at which memory above the release
  * threshold goes back. */

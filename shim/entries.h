@@ -18,12 +18,14 @@
  *        ERROR     the handler reports the last error; the call is too harmless to start the shim
  *        Kinds without one make the real call after something that `extra` parameterizes:
  *        PASS      nothing; the call is listed because its meaning matters to ordering
- *        (The five below, GRAPH and UPLOAD put work on a device, as SUBMIT does.)
+ *        (The six below, GRAPH and UPLOAD put work on a device, as SUBMIT does.)
  *        QUEUE     makes the stream `extra` known
  *        QUEUE_ANY as QUEUE, for a command that may use memory of any device
  *        COPY      as QUEUE, and refuses `size` bytes from src to dst that leave a block
  *        FILL      refuses `count` values of `extra` bytes at dst that leave a block; uses `stream`
  *        CHECK     refuses the call if the expression `extra` is true
+ *        COPY_CHECK  as COPY, on the stream that is the first of `extra`; the second is such an
+ *                  expression
  *        QUEUE_WAIT  as QUEUE_ANY, for a command that may need the host
  *        OBSERVER  adds the observer `extra` (alloc/observers.h)
  *        PINNED    as OBSERVER, for pinned memory of `size` bytes, which is at `extra` after the
@@ -571,7 +573,7 @@
 	  (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, dpitch, src, spitch, width, height, kind, stream)) \
-	E(CHECK, ss_box_exceeds(p, stream), hipMemcpy3DAsync, 402, 502, \
+	E(COPY_CHECK, (stream, ss_box_exceeds(p, stream)), hipMemcpy3DAsync, 402, 502, \
 	  (const hipMemcpy3DParms *p, hipStream_t stream), \
 	  (p, stream)) \
 	E(FILL, 1, hipMemsetAsync, 402, 502, \
@@ -591,7 +593,7 @@
 	  (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, dpitch, src, spitch, width, height, kind, stream)) \
-	E(CHECK, ss_box_exceeds(p, ss_spt_stream(stream)), hipMemcpy3DAsync_spt, 503, 507, \
+	E(COPY_CHECK, (ss_spt_stream(stream), ss_box_exceeds(p, ss_spt_stream(stream))), hipMemcpy3DAsync_spt, 503, 507, \
 	  (const hipMemcpy3DParms *p, hipStream_t stream), \
 	  (p, stream)) \
 	E(CHECK, ss_range_exceeds(ss_spt_stream(stream), dst, size), hipMemsetAsync_spt, 503, 507, \
@@ -694,50 +696,50 @@
 	E(QUEUE, stream, hipMemMapArrayAsync, 501, 502, \
 	  (hipArrayMapInfo *list, unsigned int count, hipStream_t stream), \
 	  (list, count, stream)) \
-	E(CHECK, ss_range_exceeds(stream, dst, size), \
+	E(COPY_CHECK, (stream, ss_range_exceeds(stream, dst, size)), \
 	  hipMemcpyAtoHAsync, 602, 604, \
 	  (void *dst, hipArray_t src, size_t offset, size_t size, hipStream_t stream), \
 	  (dst, src, offset, size, stream)) \
-	E(CHECK, ss_range_exceeds(stream, src, size), \
+	E(COPY_CHECK, (stream, ss_range_exceeds(stream, src, size)), \
 	  hipMemcpyHtoAAsync, 602, 604, \
 	  (hipArray_t dst, size_t offset, const void *src, size_t size, hipStream_t stream), \
 	  (dst, offset, src, size, stream)) \
-	E(CHECK, ss_range_exceeds(stream, src, size), \
+	E(COPY_CHECK, (stream, ss_range_exceeds(stream, src, size)), \
 	  hipMemcpyToSymbolAsync, 402, 502, \
 	  (const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind, \
 	   hipStream_t stream), \
 	  (symbol, src, size, offset, kind, stream)) \
-	E(CHECK, ss_range_exceeds(stream, dst, size), \
+	E(COPY_CHECK, (stream, ss_range_exceeds(stream, dst, size)), \
 	  hipMemcpyFromSymbolAsync, 402, 502, \
 	  (void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind, \
 	   hipStream_t stream), \
 	  (dst, symbol, size, offset, kind, stream)) \
-	E(CHECK, ss_range_exceeds(ss_spt_stream(stream), src, size), \
+	E(COPY_CHECK, (ss_spt_stream(stream), ss_range_exceeds(ss_spt_stream(stream), src, size)), \
 	  hipMemcpyToSymbolAsync_spt, 503, 507, \
 	  (const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind, \
 	   hipStream_t stream), \
 	  (symbol, src, size, offset, kind, stream)) \
-	E(CHECK, ss_range_exceeds(ss_spt_stream(stream), dst, size), \
+	E(COPY_CHECK, (ss_spt_stream(stream), ss_range_exceeds(ss_spt_stream(stream), dst, size)), \
 	  hipMemcpyFromSymbolAsync_spt, 503, 507, \
 	  (void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind, \
 	   hipStream_t stream), \
 	  (dst, symbol, size, offset, kind, stream)) \
-	E(CHECK, ss_range_exceeds(SS_PER_THREAD, src, size), \
+	E(COPY_CHECK, (SS_PER_THREAD, ss_range_exceeds(SS_PER_THREAD, src, size)), \
 	  hipMemcpyToSymbol_spt, 502, 502, \
 	  (const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind), \
 	  (symbol, src, size, offset, kind)) \
-	E(CHECK, ss_range_exceeds(SS_PER_THREAD, dst, size), \
+	E(COPY_CHECK, (SS_PER_THREAD, ss_range_exceeds(SS_PER_THREAD, dst, size)), \
 	  hipMemcpyFromSymbol_spt, 502, 502, \
 	  (void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind), \
 	  (dst, symbol, size, offset, kind)) \
-	E(CHECK, ss_2d_exceeds(p, stream), hipMemcpyParam2DAsync, 402, 502, \
+	E(COPY_CHECK, (stream, ss_2d_exceeds(p, stream)), hipMemcpyParam2DAsync, 402, 502, \
 	  (const hip_Memcpy2D *p, hipStream_t stream), \
 	  (p, stream)) \
-	E(CHECK, ss_3d_exceeds(p, stream), hipDrvMemcpy3DAsync, 402, 502, \
+	E(COPY_CHECK, (stream, ss_3d_exceeds(p, stream)), hipDrvMemcpy3DAsync, 402, 502, \
 	  (const HIP_MEMCPY3D *p, hipStream_t stream), \
 	  (p, stream)) \
-	E(CHECK, ss_peer_copy_exceeds(p, NULL), hipMemcpy3DPeer, 701, 702, (SS_PEER_COPY *p), (p)) \
-	E(CHECK, ss_peer_copy_exceeds(p, stream), hipMemcpy3DPeerAsync, 701, 702, \
+	E(COPY_CHECK, (NULL, ss_peer_copy_exceeds(p, NULL)), hipMemcpy3DPeer, 701, 702, (SS_PEER_COPY *p), (p)) \
+	E(COPY_CHECK, (stream, ss_peer_copy_exceeds(p, stream)), hipMemcpy3DPeerAsync, 701, 702, \
 	  (SS_PEER_COPY *p, hipStream_t stream), \
 	  (p, stream)) \
 	E(SUBMIT, 0, hipMemcpyBatchAsync, 701, 702, \
@@ -748,37 +750,37 @@
 	  (size_t count, SS_COPY_OPS *ops, size_t *failed, unsigned long long flags, \
 	   hipStream_t stream), \
 	  (count, ops, failed, flags, stream)) \
-	E(CHECK, ss_range_exceeds(stream, src, ss_rows_bytes(pitch, width, height)), \
+	E(COPY_CHECK, (stream, ss_range_exceeds(stream, src, ss_rows_bytes(pitch, width, height))), \
 	  hipMemcpy2DToArrayAsync, 403, 502, \
 	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, x, y, src, pitch, width, height, kind, stream)) \
-	E(CHECK, ss_range_exceeds(stream, dst, ss_rows_bytes(pitch, width, height)), \
+	E(COPY_CHECK, (stream, ss_range_exceeds(stream, dst, ss_rows_bytes(pitch, width, height))), \
 	  hipMemcpy2DFromArrayAsync, 402, 502, \
 	  (void *dst, size_t pitch, hipArray_const_t src, size_t x, size_t y, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, pitch, src, x, y, width, height, kind, stream)) \
-	E(CHECK, ss_range_exceeds(ss_spt_stream(stream), src, ss_rows_bytes(pitch, width, height)), \
+	E(COPY_CHECK, (ss_spt_stream(stream), ss_range_exceeds(ss_spt_stream(stream), src, ss_rows_bytes(pitch, width, height))), \
 	  hipMemcpy2DToArrayAsync_spt, 503, 507, \
 	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, x, y, src, pitch, width, height, kind, stream)) \
-	E(CHECK, ss_range_exceeds(ss_spt_stream(stream), dst, ss_rows_bytes(pitch, width, height)), \
+	E(COPY_CHECK, (ss_spt_stream(stream), ss_range_exceeds(ss_spt_stream(stream), dst, ss_rows_bytes(pitch, width, height))), \
 	  hipMemcpy2DFromArrayAsync_spt, 503, 507, \
 	  (void *dst, size_t pitch, hipArray_const_t src, size_t x, size_t y, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, pitch, src, x, y, width, height, kind, stream)) \
-	E(CHECK, ss_range_exceeds(SS_PER_THREAD, src, ss_rows_bytes(pitch, width, height)), \
+	E(COPY_CHECK, (SS_PER_THREAD, ss_range_exceeds(SS_PER_THREAD, src, ss_rows_bytes(pitch, width, height))), \
 	  hipMemcpy2DToArray_spt, 502, 502, \
 	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, x, y, src, pitch, width, height, kind)) \
-	E(CHECK, ss_range_exceeds(SS_PER_THREAD, dst, ss_rows_bytes(pitch, width, height)), \
+	E(COPY_CHECK, (SS_PER_THREAD, ss_range_exceeds(SS_PER_THREAD, dst, ss_rows_bytes(pitch, width, height))), \
 	  hipMemcpy2DFromArray_spt, 502, 502, \
 	  (void *dst, size_t pitch, hipArray_const_t src, size_t x, size_t y, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, pitch, src, x, y, width, height, kind)) \
-	E(CHECK, ss_range_exceeds(SS_PER_THREAD, dst, size), \
+	E(COPY_CHECK, (SS_PER_THREAD, ss_range_exceeds(SS_PER_THREAD, dst, size)), \
 	  hipMemcpyFromArray_spt, 503, 507, \
 	  (void *dst, hipArray_const_t src, size_t x, size_t y, size_t size, hipMemcpyKind kind), \
 	  (dst, src, x, y, size, kind)) \
@@ -786,7 +788,7 @@
 	  (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, dpitch, src, spitch, width, height, kind)) \
-	E(CHECK, ss_box_exceeds(p, SS_PER_THREAD), hipMemcpy3D_spt, 502, 502, \
+	E(COPY_CHECK, (SS_PER_THREAD, ss_box_exceeds(p, SS_PER_THREAD)), hipMemcpy3D_spt, 502, 502, \
 	  (const struct hipMemcpy3DParms *p), \
 	  (p)) \
 	E(SUBMIT, 0, hipMemsetD2D8Async, 701, 702, \
@@ -801,32 +803,32 @@
 	  (hipDeviceptr_t dst, size_t pitch, unsigned int value, size_t width, size_t height, \
 	   hipStream_t stream), \
 	  (dst, pitch, value, width, height, stream)) \
-	E(CHECK, ss_range_exceeds(NULL, src, ss_rows_bytes(pitch, width, height)), \
+	E(COPY_CHECK, (NULL, ss_range_exceeds(NULL, src, ss_rows_bytes(pitch, width, height))), \
 	  hipMemcpy2DToArray, 402, 502, \
 	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, x, y, src, pitch, width, height, kind)) \
-	E(CHECK, ss_range_exceeds(NULL, dst, ss_rows_bytes(pitch, width, height)), \
+	E(COPY_CHECK, (NULL, ss_range_exceeds(NULL, dst, ss_rows_bytes(pitch, width, height))), \
 	  hipMemcpy2DFromArray, 402, 502, \
 	  (void *dst, size_t pitch, hipArray_const_t src, size_t x, size_t y, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, pitch, src, x, y, width, height, kind)) \
-	E(CHECK, ss_range_exceeds(NULL, src, size), hipMemcpyToArray, 402, 502, \
+	E(COPY_CHECK, (NULL, ss_range_exceeds(NULL, src, size)), hipMemcpyToArray, 402, 502, \
 	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t size, hipMemcpyKind kind), \
 	  (dst, x, y, src, size, kind)) \
-	E(CHECK, ss_range_exceeds(NULL, dst, size), hipMemcpyFromArray, 402, 502, \
+	E(COPY_CHECK, (NULL, ss_range_exceeds(NULL, dst, size)), hipMemcpyFromArray, 402, 502, \
 	  (void *dst, hipArray_const_t src, size_t x, size_t y, size_t size, hipMemcpyKind kind), \
 	  (dst, src, x, y, size, kind)) \
-	E(CHECK, ss_range_exceeds(NULL, src, size), hipMemcpyDtoA, 602, 604, \
+	E(COPY_CHECK, (NULL, ss_range_exceeds(NULL, src, size)), hipMemcpyDtoA, 602, 604, \
 	  (hipArray_t dst, size_t offset, hipDeviceptr_t src, size_t size), \
 	  (dst, offset, src, size)) \
-	E(CHECK, ss_range_exceeds(NULL, dst, size), hipMemcpyAtoD, 602, 604, \
+	E(COPY_CHECK, (NULL, ss_range_exceeds(NULL, dst, size)), hipMemcpyAtoD, 602, 604, \
 	  (hipDeviceptr_t dst, hipArray_t src, size_t offset, size_t size), \
 	  (dst, src, offset, size)) \
-	E(CHECK, ss_range_exceeds(NULL, src, size), hipMemcpyToSymbol, 402, 502, \
+	E(COPY_CHECK, (NULL, ss_range_exceeds(NULL, src, size)), hipMemcpyToSymbol, 402, 502, \
 	  (const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind), \
 	  (symbol, src, size, offset, kind)) \
-	E(CHECK, ss_range_exceeds(NULL, dst, size), hipMemcpyFromSymbol, 402, 502, \
+	E(COPY_CHECK, (NULL, ss_range_exceeds(NULL, dst, size)), hipMemcpyFromSymbol, 402, 502, \
 	  (void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind), \
 	  (dst, symbol, size, offset, kind)) \
 	E(PASS, 0, hipGetChannelDesc, 402, 502, \
@@ -874,7 +876,7 @@
 	  (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, dpitch, src, spitch, width, height, kind)) \
-	E(CHECK, ss_box_exceeds(p, NULL), hipMemcpy3D, 402, 502, \
+	E(COPY_CHECK, (NULL, ss_box_exceeds(p, NULL)), hipMemcpy3D, 402, 502, \
 	  (const struct hipMemcpy3DParms *p), (p)) \
 	E(NODE, (ss_box_exceeds(p, NULL), ss_check_node(graph, *node)), hipGraphAddMemcpyNode, 403, 502, \
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
@@ -895,11 +897,11 @@
 	  (hipGraphNode_t node, const hipMemsetParams *p), (node, p)) \
 	E(NODE, (ss_memset_exceeds(p), ss_check_exec_node(exec, node)), hipGraphExecMemsetNodeSetParams, 405, 502, \
 	  (hipGraphExec_t exec, hipGraphNode_t node, const hipMemsetParams *p), (exec, node, p)) \
-	E(CHECK, ss_2d_exceeds(p, NULL), hipMemcpyParam2D, 402, 502, \
+	E(COPY_CHECK, (NULL, ss_2d_exceeds(p, NULL)), hipMemcpyParam2D, 402, 502, \
 	  (const hip_Memcpy2D *p), (p)) \
-	E(CHECK, ss_2d_exceeds(p, NULL), hipDrvMemcpy2DUnaligned, 403, 502, \
+	E(COPY_CHECK, (NULL, ss_2d_exceeds(p, NULL)), hipDrvMemcpy2DUnaligned, 403, 502, \
 	  (const hip_Memcpy2D *p), (p)) \
-	E(CHECK, ss_3d_exceeds(p, NULL), hipDrvMemcpy3D, 402, 502, (const HIP_MEMCPY3D *p), (p)) \
+	E(COPY_CHECK, (NULL, ss_3d_exceeds(p, NULL)), hipDrvMemcpy3D, 402, 502, (const HIP_MEMCPY3D *p), (p)) \
 	E(NODE, (ss_3d_exceeds(p, NULL), ss_check_node(graph, *node)), hipDrvGraphAddMemcpyNode, 506, 604, \
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   const HIP_MEMCPY3D *p, hipCtx_t ctx), \

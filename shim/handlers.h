@@ -32,6 +32,7 @@
 #define SS_HANDLER_COPY(name, params)
 #define SS_HANDLER_FILL(name, params)
 #define SS_HANDLER_CHECK(name, params)
+#define SS_HANDLER_COPY_CHECK(name, params)
 #define SS_HANDLER_QUERY(name, params)
 #define SS_HANDLER_RETRY(name, params)
 #define SS_HANDLER_TAKE(name, params)

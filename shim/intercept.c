@@ -18,6 +18,7 @@
 #include "shim/alloc/native_pools.h"
 #include "shim/check/checker.h"
 #include "shim/handlers.h"
+#include "shim/process/current_device.h"
 #include "shim/process/exit.h"
 #include "shim/process/real.h"
 #include "shim/process/service.h"
@@ -94,6 +95,14 @@ hipError_t do_hipExtMallocWithFlags(void **ptr, size_t size, unsigned int flags)
 
 /* ---- hipFree ------------------------------------------------------------ */
 
+/* The real call waits for the device. */
+#define WAITING_FOR_ALL(call) __extension__({ \
+	struct ss_waiting w_ = ss_waiting_begin_device(ss_core, ss_current_device(NULL)); \
+	hipError_t waited_ = (call); \
+	ss_waiting_end(ss_core, &w_); \
+	waited_; \
+})
+
 /* An imported block, memory of the runtime, or a wild pointer. */
 static __attribute__((noinline)) hipError_t free_foreign(void *ptr)
 {
@@ -103,7 +112,7 @@ static __attribute__((noinline)) hipError_t free_foreign(void *ptr)
 		return err;
 	if (ss_exiting())
 		return ss_real.hipFree ? ss_real.hipFree(ptr) : hipSuccess;
-	return freed(REAL(hipFree, ptr), ptr);
+	return freed(WAITING_FOR_ALL(REAL(hipFree, ptr)), ptr);
 }
 
 static __attribute__((noinline)) hipError_t free_long(void *ptr)
@@ -440,14 +449,16 @@ hipError_t do_hipHostFree(void *ptr)
 {
 	if (unlikely(ss_checking))
 		ss_check_host_memory_gone(ptr);
-	return is_ours(ptr) ? free_ours(ptr) : freed_host(REAL(hipHostFree, ptr), ptr);
+	return is_ours(ptr) ? free_ours(ptr) :
+			      freed_host(WAITING_FOR_ALL(REAL(hipHostFree, ptr)), ptr);
 }
 
 hipError_t do_hipFreeHost(void *ptr)
 {
 	if (unlikely(ss_checking))
 		ss_check_host_memory_gone(ptr);
-	return is_ours(ptr) ? free_ours(ptr) : freed_host(REAL(hipFreeHost, ptr), ptr);
+	return is_ours(ptr) ? free_ours(ptr) :
+			      freed_host(WAITING_FOR_ALL(REAL(hipFreeHost, ptr)), ptr);
 }
 
 /* The program may have registered part of a segment. Then the runtime knows a range that starts

@@ -32,7 +32,7 @@ static void wake_null(struct ss_memory *m, uint64_t used)
 
 	if (used < core->info[m->dev].total_bytes / WAKE_PART || atomic_load(&d->woken))
 		return;
-	if (core->drv.stream_idle(core->drv.ctx, m->dev, NULL) != SS_ERR_CAPTURE)
+	if (m->wake_null && m->wake_null(core, m->dev))
 		atomic_store(&d->woken, true);
 }
 

@@ -59,6 +59,9 @@ struct ss_memory {
 	 * stream's own included. Called and returns with the lock held. Set by the layer above,
 	 * which may leave it NULL: there is nothing to gather then. */
 	void (*gather)(struct ss_memory *m);
+	/* Makes the runtime create the queue of the device's null stream. False: not now. Called
+	 * with no lock held. Set by the layer above, or NULL. */
+	bool (*wake_null)(struct ss_core *core, int dev);
 };
 
 /* m is zeroed before the first time, and may be set up again after ss_memory_drop. `backing` is

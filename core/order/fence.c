@@ -12,6 +12,10 @@
  * begins only after that (ss_null_quiesce). Another thread's per-thread stream has no handle here.
  * In both cases the wish is remembered as `wanted`.
  *
+ * Neither is one recorded on a stream for which another thread waits in the runtime, since on some
+ * releases the record would last as long as the wait. The thread that waits records it afterwards,
+ * if its wait has not told all (ss_waiting_serve).
+ *
  * Locks: order->lock, then timeline->lock. The driver is called with none; meanwhile `recording`
  * keeps the stream from being destroyed or captured.
  */
@@ -20,13 +24,18 @@
 
 #include "core/order/timeline.h"
 
+static bool joining(enum ss_fence_how how)
+{
+	return how == SS_FENCE_JOINING || how == SS_FENCE_TAKING || how == SS_FENCE_OWN;
+}
+
 bool ss_fence_may(const struct ss_core *core, const struct ss_timeline *tl, enum ss_fence_how how)
 {
 	if (!tl->alive || tl->capturing)
 		return false;
 	/* Where no stream joins the null stream, a command on it joins nothing. But there may be
 	 * streams that we do not know. */
-	if (tl->kind == SS_TL_NULL && how != SS_FENCE_JOINING &&
+	if (tl->kind == SS_TL_NULL && !joining(how) &&
 	    (atomic_load(&core->order->dev[tl->dev].joiners) || ss_distrusted(core)))
 		return false;
 	return tl->kind != SS_TL_THREAD || pthread_equal(tl->thread, pthread_self());
@@ -40,8 +49,31 @@ void ss_fence_quiesce(struct ss_timeline *tl)
 		sched_yield();
 }
 
-/* Fills in everything of p but the fence, and makes the stream stay while the driver is called.
- * Returns the number of the command (ss_cover_begin). Order lock held. */
+/* Does a thread wait so that a call might not return before it? The application's own call on the
+ * stream goes into the runtime in any case. And what takes a block joins other streams at once. */
+static bool in_the_way(const struct ss_core *core, const struct ss_timeline *tl,
+		       enum ss_fence_how how)
+{
+	if (how == SS_FENCE_OWN || how == SS_FENCE_LAST)
+		return false;
+	return how == SS_FENCE_TAKING ? atomic_load(&tl->waiting) > 0 : ss_waited(core, tl);
+}
+
+/* First we say that we are about to ask, then we look for threads that wait. They do it the other
+ * way round (ss_waiting_begin). So one of the two sees the other. */
+bool ss_asking_begin(const struct ss_core *core, struct ss_timeline *tl, enum ss_fence_how how)
+{
+	if (!ss_fence_may(core, tl, how))
+		return false;
+	atomic_fetch_add(&tl->recording, 1);
+	if (likely(!in_the_way(core, tl, how)))
+		return true;
+	ss_asking_end(tl);
+	return false;
+}
+
+/* Fills in everything of p but the fence. Returns the number of the command (ss_cover_begin). Order
+ * lock held. */
 static unsigned record_begin(struct ss_core *core, struct ss_timeline *tl, uint64_t n,
 			     enum ss_fence_how how, struct ss_pending *p)
 {
@@ -58,7 +90,6 @@ static unsigned record_begin(struct ss_core *core, struct ss_timeline *tl, uint6
 	p->next = NULL;
 	if (tl->fenced < p->pos)
 		tl->fenced = p->pos; /* others need not ask again */
-	atomic_fetch_add(&tl->recording, 1);
 	return cover;
 }
 
@@ -103,8 +134,9 @@ bool ss_fence_request(struct ss_core *core, struct ss_timeline *tl, uint64_t n,
 		free(kept);
 		return true;
 	}
-	if (!ss_fence_may(core, tl, how)) {
+	if (!ss_asking_begin(core, tl, how)) {
 		atomic_store_explicit(&tl->wanted, tl->alive, memory_order_relaxed);
+		ss_raise_to(&tl->wanted_at, n == UINT64_MAX ? ss_timeline_now(tl) : n);
 		pthread_mutex_unlock(&o->lock);
 		free(kept);
 		return false;
@@ -118,7 +150,7 @@ bool ss_fence_request(struct ss_core *core, struct ss_timeline *tl, uint64_t n,
 	s = SS_DRIVE(core, core->drv.fence_record(core->drv.ctx, dev, native, &p->fence));
 
 	pthread_mutex_lock(&o->lock);
-	atomic_fetch_sub(&tl->recording, 1);
+	ss_asking_end(tl);
 	if (s == SS_OK)
 		commanded(tl, p->pos, cover);
 	if (s == SS_OK && kept)
@@ -156,20 +188,30 @@ uint32_t ss_fence_pending(const struct ss_timeline *tl)
 	return atomic_load(&tl->pending);
 }
 
-uint32_t ss_fences_pending(const struct ss_core *core, int dev)
+bool ss_fence_asked(const struct ss_core *core, const struct ss_timeline *tl, uint64_t n)
 {
-	uint32_t pending = 0;
-
-	SS_TIMELINES_EACH(tl, core->order)
-		if (atomic_load_explicit(&tl->dev, memory_order_relaxed) == dev)
-			pending += ss_fence_pending(tl);
-	return pending;
+	return (atomic_load(&tl->fenced) >= n &&
+		atomic_load(&tl->pending) + atomic_load(&tl->recording) > 0) ||
+	       ss_wait_tells(core, tl, n);
 }
 
-bool ss_fence_asked(const struct ss_timeline *tl, uint64_t n)
+bool ss_fence_coming(const struct ss_core *core, const struct ss_timeline *tl, bool *waits)
 {
-	return atomic_load(&tl->fenced) >= n &&
-	       atomic_load(&tl->pending) + atomic_load(&tl->recording) > 0;
+	bool tells;
+
+	if (ss_fence_pending(tl))
+		return true;
+	tells = ss_wait_tells(core, tl, atomic_load(&tl->progress.completed) + 1);
+	*waits |= tells;
+	return tells;
+}
+
+bool ss_fences_coming(const struct ss_core *core, int dev, bool *waits)
+{
+	SS_TIMELINES_EACH(tl, core->order)
+		if (ss_timeline_device(tl) == dev && ss_fence_coming(core, tl, waits))
+			return true;
+	return false;
 }
 
 uint64_t ss_order_fences(const struct ss_core *core)

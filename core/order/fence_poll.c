@@ -197,8 +197,8 @@ bool ss_fence_gate(struct ss_core *core, struct ss_timeline *x, struct ss_timeli
 	for (p = tl->fences; p; p = p->next)
 		if (p->exact && p->pos == n)
 			break;
-	if (!p || tl->polling || ss_fence_off_limits(core, tl) || x->capturing || !x->alive ||
-	    x->kind == SS_TL_NULL) {
+	if (!p || tl->polling || ss_fence_off_limits(core, tl) || x->kind == SS_TL_NULL ||
+	    !ss_asking_begin(core, x, SS_FENCE_LATE)) {
 		pthread_mutex_unlock(&o->lock);
 		return false;
 	}
@@ -206,6 +206,7 @@ bool ss_fence_gate(struct ss_core *core, struct ss_timeline *x, struct ss_timeli
 	pthread_mutex_unlock(&o->lock);
 	s = SS_DRIVE(core, core->drv.fence_wait(core->drv.ctx, x->dev, x->native, &p->fence));
 	pthread_mutex_lock(&o->lock);
+	ss_asking_end(x);
 	tl->polling = false;
 	if (s == SS_OK)
 		ss_clock_merge(x, p->clock, tl->progress.slot, p->pos);

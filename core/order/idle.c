@@ -26,13 +26,12 @@ static enum ss_status ask(struct ss_core *core, struct ss_timeline *tl, enum ss_
 	bool may;
 
 	pthread_mutex_lock(&o->lock);
-	may = ss_fence_may(core, tl, SS_FENCE_JOINING) && tl->kind == kind;
-	atomic_fetch_add(&tl->recording, may);
+	may = tl->kind == kind && ss_asking_begin(core, tl, SS_FENCE_JOINING);
 	pthread_mutex_unlock(&o->lock);
 	if (!may)
 		return SS_ERR_NOT_READY;
 	s = SS_DRIVE(core, core->drv.stream_idle(core->drv.ctx, tl->dev, tl->native));
-	atomic_fetch_sub(&tl->recording, 1);
+	ss_asking_end(tl);
 	if (s == SS_ERR_NOT_READY)
 		atomic_fetch_add_explicit(&o->busy_queries, 1, memory_order_relaxed);
 	if (s == SS_OK && proves && !tl->capturing)
@@ -48,7 +47,7 @@ bool ss_stream_record_and_ask(struct ss_core *core, struct ss_timeline *tl)
 	/* After a bypass a query proves nothing. */
 	if (ss_distrusted(core))
 		return false;
-	t = ss_stream_query_begin(core, tl);
+	t = ss_query_begin(core, tl, SS_FENCE_JOINING);
 	return ask(core, tl, kind, t.a != NULL, t.n, t.gen) == SS_OK;
 }
 
@@ -145,7 +144,8 @@ static bool at_end(struct ss_core *core, struct ss_timeline *tl)
 	return ss_stream_ask(core, tl) == SS_OK;
 }
 
-/* Can a query tell? It cannot for another thread's stream, or for one that is captured. */
+/* Can a query tell? It cannot for another thread's stream, or for one that is captured. A stream
+ * for which a thread waits is busy: nobody has to ask. */
 static bool can_ask(struct ss_core *core, struct ss_timeline *tl)
 {
 	bool can;
@@ -186,6 +186,23 @@ bool ss_device_ask(struct ss_core *core, int dev, struct ss_timeline **busy)
 		*busy = first_busy(core, s);
 	free(s);
 	return listed && !*busy;
+}
+
+bool ss_null_wake(struct ss_core *core, int dev)
+{
+	struct ss_timeline *null = ss_timeline_null(core, dev);
+	bool may = false, woken;
+
+	if (!null)
+		return false;
+	pthread_mutex_lock(&core->order->lock);
+	may = ss_asking_begin(core, null, SS_FENCE_JOINING);
+	pthread_mutex_unlock(&core->order->lock);
+	if (!may)
+		return false;
+	woken = core->drv.stream_idle(core->drv.ctx, dev, NULL) != SS_ERR_CAPTURE;
+	ss_asking_end(null);
+	return woken;
 }
 
 bool ss_device_ask_busy(struct ss_core *core, int dev)

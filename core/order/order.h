@@ -146,6 +146,8 @@ enum ss_fence_how {
 	SS_FENCE_LATE,    /* stands behind whatever was enqueued until now */
 	SS_FENCE_EXACT,   /* called inside the free of mark n itself */
 	SS_FENCE_JOINING, /* inside a call that joins the null stream anyway */
+	SS_FENCE_TAKING,  /* as JOINING, for a block whose next user joins all the same */
+	SS_FENCE_OWN,     /* as JOINING, inside the application's own wait for it or query of it */
 	SS_FENCE_LAST,    /* inside the stream's destruction: nothing comes behind it */
 };
 
@@ -164,10 +166,15 @@ bool ss_fence_poll(struct ss_core *core, struct ss_timeline *tl, int dev);
 bool ss_fence_poll_some(struct ss_core *core, int dev, unsigned most, uint32_t *next);
 /* Fences of tl that have not been reached. */
 uint32_t ss_fence_pending(const struct ss_timeline *tl);
-/* The same of all streams of dev. */
-uint32_t ss_fences_pending(const struct ss_core *core, int dev);
-/* Is a fence on its way that covers position n of tl? */
-bool ss_fence_asked(const struct ss_timeline *tl, uint64_t n);
+/* Will it be known without asking that tl has come to n: by a fence, or because another thread
+ * waits for that? */
+bool ss_fence_asked(const struct ss_core *core, const struct ss_timeline *tl, uint64_t n);
+/* The same of anything that tl has not come to yet. *waits becomes true if no fence tells. */
+bool ss_fence_coming(const struct ss_core *core, const struct ss_timeline *tl, bool *waits);
+/* The same of any stream of dev. */
+bool ss_fences_coming(const struct ss_core *core, int dev, bool *waits);
+/* Only because another thread waits for it. */
+bool ss_wait_tells(const struct ss_core *core, const struct ss_timeline *tl, uint64_t n);
 /* Milliseconds that a fence of dev took lately, from its record until somebody saw it reached. */
 uint64_t ss_fence_ms(const struct ss_core *core, int dev);
 /* Must nobody ask for tl's fences now, since that would end a capture? */
@@ -218,6 +225,8 @@ bool ss_host_ask(struct ss_core *core);
  */
 
 bool ss_stream_record_and_ask(struct ss_core *core, struct ss_timeline *tl);
+/* Asks the null stream of dev, only so that the runtime makes its queue. False: not now. */
+bool ss_null_wake(struct ss_core *core, int dev);
 /* May tl be asked at no cost to the device, and does the answer prove all of it? */
 bool ss_stream_can_ask(const struct ss_timeline *tl);
 /* *busy: on entry one to ask first, on return one that is not at its end; NULL: none. */

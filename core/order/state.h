@@ -28,6 +28,8 @@ struct ss_order_device {
 	atomic_bool report_each;
 	_Atomic(struct ss_timeline *) watched;
 	_Atomic uint64_t fence_ms; /* ss_fence_ms() */
+	/* Threads inside a wait: for all streams, for the null stream, for one that joins it */
+	atomic_uint waiting, waiting_null, waiting_joiner;
 };
 
 struct ss_order {

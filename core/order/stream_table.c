@@ -36,7 +36,7 @@ static bool slot_suits(const struct ss_timeline *tl, enum ss_timeline_kind kind,
 static bool slot_idle(const struct ss_timeline *tl)
 {
 	return !tl->alive && !tl->fences && !tl->polling && !atomic_load(&tl->recording) &&
-	       atomic_load(&tl->progress.completed) >= tl->last;
+	       !atomic_load(&tl->waiting) && atomic_load(&tl->progress.completed) >= tl->last;
 }
 
 /* A slot for a new stream: an idle one, or a new one. Order lock held. */
@@ -93,6 +93,7 @@ struct ss_timeline *ss_timeline_begin(struct ss_core *core, int dev, void *nativ
 	atomic_store(&tl->progress.marked, false);
 	atomic_store(&tl->visits, 0);
 	atomic_store(&tl->wanted, false);
+	atomic_store(&tl->wanted_at, 0);
 	atomic_store(&tl->progress.uncovered, 0);
 	atomic_store(&tl->commanded, completed);
 	ss_spin_lock(&tl->lock);

@@ -14,7 +14,8 @@
  * saw, since only that command has joined the null stream. So hits and frees behind it get a
  * command first. A null stream that no stream joins needs none; a marker of ours there would only
  * look like work in flight to whoever asks. */
-static inline struct ss_token stream_begin(struct ss_core *core, struct ss_timeline *tl)
+static inline struct ss_token stream_begin(struct ss_core *core, struct ss_timeline *tl,
+					   enum ss_fence_how how)
 {
 	enum ss_timeline_kind kind = ss_timeline_kind(tl);
 	bool alone = kind == SS_TL_NONBLOCKING || (kind == SS_TL_NULL && !ss_distrusted(core) &&
@@ -22,7 +23,7 @@ static inline struct ss_token stream_begin(struct ss_core *core, struct ss_timel
 	struct ss_token t = {0};
 
 	if (!alone)
-		ss_fence_cover(core, tl, SS_FENCE_JOINING);
+		ss_fence_cover(core, tl, how);
 	t.kind = SS_TOKEN_STREAM;
 	t.a = tl;
 	t.n = alone ? ss_position(tl) : atomic_load(&tl->commanded);
@@ -32,7 +33,7 @@ static inline struct ss_token stream_begin(struct ss_core *core, struct ss_timel
 	return t;
 }
 
-struct ss_token ss_stream_query_begin(struct ss_core *core, struct ss_timeline *tl)
+struct ss_token ss_query_begin(struct ss_core *core, struct ss_timeline *tl, enum ss_fence_how how)
 {
 	struct ss_token t = {0};
 
@@ -40,8 +41,13 @@ struct ss_token ss_stream_query_begin(struct ss_core *core, struct ss_timeline *
 		return t;
 	/* The command that the application relies on is enqueued in any case. But after a bypass
 	 * the handle may be another stream by now, so the answer proves nothing. */
-	t = stream_begin(core, tl);
+	t = stream_begin(core, tl, how);
 	return ss_distrusted(core) ? (struct ss_token){0} : t;
+}
+
+struct ss_token ss_stream_query_begin(struct ss_core *core, struct ss_timeline *tl)
+{
+	return ss_query_begin(core, tl, SS_FENCE_OWN);
 }
 
 /* ---- many streams ---------------------------------------------------------------- */
@@ -98,18 +104,39 @@ static struct ss_token many_begin(struct ss_core *core, int dev, enum ss_who who
 	return t;
 }
 
+/* The end of the wait will tell that the streams have come to where they are. */
+static void tells(const struct ss_token *t)
+{
+	const struct ss_positions *s = t->a;
+
+	for (uint32_t i = 0; s && i < s->count; i++)
+		ss_raise_to(&s->at[i].tl->told, s->at[i].pos);
+}
+
 struct ss_token ss_stream_sync_begin(struct ss_core *core, struct ss_timeline *tl)
 {
+	struct ss_token t;
+
 	if (unlikely(!tl || !tl->alive))
 		return (struct ss_token){0};
-	if (likely(ss_timeline_kind(tl) != SS_TL_NULL))
-		return stream_begin(core, tl);
-	return many_begin(core, tl->dev, SS_WHO_JOINED);
+	if (likely(ss_timeline_kind(tl) != SS_TL_NULL)) {
+		t = stream_begin(core, tl, SS_FENCE_OWN);
+		t.waiting = ss_waiting_begin_at(core, tl, t.n);
+		return t;
+	}
+	t = many_begin(core, tl->dev, SS_WHO_JOINED);
+	tells(&t);
+	t.waiting = ss_waiting_begin(core, tl);
+	return t;
 }
 
 struct ss_token ss_device_sync_begin(struct ss_core *core, int dev)
 {
-	return many_begin(core, dev, SS_WHO_EVER);
+	struct ss_token t = many_begin(core, dev, SS_WHO_EVER);
+
+	tells(&t);
+	t.waiting = ss_waiting_begin_device(core, dev);
+	return t;
 }
 
 struct ss_token ss_streams_sync_begin(struct ss_core *core, int dev)
@@ -186,13 +213,18 @@ static void end_stream(struct ss_core *core, const struct ss_token *t, bool thre
 
 void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool threshold)
 {
+	struct ss_timeline *waited = t->waiting.tl;
 	int kind = t->kind;
 
 	t->kind = SS_TOKEN_NONE;
+	if (t->waiting.what)
+		ss_waiting_over(core, &t->waiting);
 	if (kind == SS_TOKEN_MANY)
 		end_many(core, t, ok, threshold);
 	else if (kind == SS_TOKEN_STREAM && ok)
 		end_stream(core, t, threshold);
 	else if (kind == SS_TOKEN_EVENT && ok)
 		end_event(core, t, threshold);
+	if (waited)
+		ss_waiting_serve(core, waited);
 }

@@ -40,7 +40,8 @@ struct ss_timeline {
 	_Atomic uint64_t number; /* number of this stream among all; 0: it has ended */
 	atomic_bool alive, capturing;
 	bool joined;                /* the null stream took memory that it freed */
-	atomic_bool wanted;         /* somebody asked for a fence when none could be recorded */
+	atomic_bool wanted;         /* somebody asked for a fence when none could be recorded, */
+	_Atomic uint64_t wanted_at; /* which was to cover this position */
 	unsigned covers;            /* number of the last command under way (ss_cover_begin) */
 	_Atomic uint64_t visits;    /* other devices whose memory it works with, a bit each */
 	_Atomic uint64_t commanded; /* position, as order.h draws it */
@@ -55,6 +56,10 @@ struct ss_timeline {
 	struct ss_clock *saw;
 	_Atomic uint64_t version; /* of saw; never the same twice, in any slot */
 	_Atomic uint64_t proved;  /* the version of which everything is synced */
+
+	/* Threads inside a wait for it, and the position that the ends of their waits will tell */
+	atomic_uint waiting;
+	_Atomic uint64_t told;
 
 	/* Fences. Guarded by order->lock; what is atomic is read without it. */
 	_Atomic uint32_t pending; /* how many are in the list */
@@ -229,11 +234,29 @@ struct ss_pending *ss_fence_drop(struct ss_core *core, struct ss_timeline *tl);
 void ss_fence_dropped(struct ss_core *core, struct ss_pending *list);
 /* May a fence be recorded on tl, or the stream be asked? Order lock held. */
 bool ss_fence_may(const struct ss_core *core, const struct ss_timeline *tl, enum ss_fence_how how);
+/* The same, and no other thread waits for it. This is the one way into the runtime with a stream
+ * that nobody has to ask for. True: the stream is neither destroyed nor captured before
+ * ss_asking_end(). Order lock held. */
+bool ss_asking_begin(const struct ss_core *core, struct ss_timeline *tl, enum ss_fence_how how);
+static inline void ss_asking_end(struct ss_timeline *tl)
+{
+	atomic_fetch_sub(&tl->recording, 1);
+}
 /* Enqueues a command on tl if hits or frees on it have none. No lock held. */
 void ss_fence_cover(struct ss_core *core, struct ss_timeline *tl, enum ss_fence_how how);
 /* Waits until no thread is inside a driver call that uses tl's handle. The caller has made sure
  * that none begins. No lock held. */
 void ss_fence_quiesce(struct ss_timeline *tl);
+
+/* ---- waiting.c ------------------------------------------------------------------ */
+
+/* Begins what ss_sync_end() ends. tl: as of ss_waiting_begin(), of which the end will tell that it
+ * has come to pos. */
+struct ss_waiting ss_waiting_begin_at(struct ss_core *core, struct ss_timeline *tl, uint64_t pos);
+/* The first half of ss_waiting_end(): the runtime's call has returned. */
+void ss_waiting_over(struct ss_core *core, struct ss_waiting *w);
+/* The second half: what somebody would have liked to know meanwhile, and the wait has not told. */
+void ss_waiting_serve(struct ss_core *core, struct ss_timeline *tl);
 
 /* ---- synchronize.c: where the streams of a device are -------------------------- */
 
@@ -260,6 +283,8 @@ struct ss_positions {
 /* Where each stream is just now. The caller frees it with free(). NULL: there is no list, or host
  * memory is out. No lock held. */
 struct ss_positions *ss_positions_take(struct ss_core *core, int dev, enum ss_who who);
+/* ss_stream_query_begin() with another fence than one for the application's own query. */
+struct ss_token ss_query_begin(struct ss_core *core, struct ss_timeline *tl, enum ss_fence_how how);
 
 /* ---- watched calls ------------------------------------------------------------ */
 

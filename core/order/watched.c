@@ -81,6 +81,24 @@ bool ss_event_lock_beside(struct ss_core *core, struct ss_event *e, uint64_t gen
 	return false;
 }
 
+/* Whether the runtime waits for the stream or for the event alone is not known, so the stream
+ * counts as waited for. Without a clock it is not known which stream that is. */
+struct ss_token ss_event_wait_begin(struct ss_core *core, void *event)
+{
+	struct ss_token t = ss_event_sync_begin(core, event);
+	struct ss_timeline *tl = NULL;
+	struct ss_event *e = t.a;
+	uint64_t pos = 0;
+
+	if (t.kind == SS_TOKEN_EVENT && ss_event_lock_unchanged(core, e, t.gen)) {
+		tl = core->order->slots[e->slot];
+		pos = e->pos;
+		ss_event_unlock(e, 0);
+	}
+	t.waiting = ss_waiting_begin_at(core, tl, pos);
+	return t;
+}
+
 struct ss_timeline *ss_event_done(struct ss_core *core, struct ss_event *e, uint64_t gen,
 				  uint64_t *pos)
 {

@@ -121,6 +121,7 @@ SS_INLINE struct ss_token ss_event_begin(struct ss_core *core, void *event, int 
 	t.a = e;
 	t.gen = likely(e != NULL) ? ss_event_clock_now(e) : 0;
 	t.kind = t.gen ? kind : SS_TOKEN_NONE;
+	t.waiting = (struct ss_waiting){0};
 	return t;
 }
 
@@ -154,10 +155,13 @@ SS_INLINE void ss_wait_end(struct ss_core *core, struct ss_token *t, bool ok)
 		ss_wait_grant(core, t->a, t->gen, t->b);
 }
 
-/* Proves the work in front of `event` (hipEventSynchronize, hipEventQuery). */
+/* Proves the work in front of `event` (hipEventQuery). */
 SS_INLINE struct ss_token ss_event_sync_begin(struct ss_core *core, void *event)
 {
 	return ss_event_begin(core, event, SS_TOKEN_EVENT);
 }
+
+/* The same for a call that waits (hipEventSynchronize). */
+struct ss_token ss_event_wait_begin(struct ss_core *core, void *event);
 
 #endif

@@ -45,7 +45,7 @@ static bool null_joins(struct ss_core *core, struct ss_timeline *tl, const struc
 	if (b->slot != ss_timeline_slot(tl) || b->n <= ss_timeline_commanded(tl) ||
 	    (!ss_order_joiners(core, ss_timeline_device(tl)) && !ss_distrusted(core)))
 		return true;
-	return ss_fence_request(core, tl, UINT64_MAX, SS_FENCE_JOINING);
+	return ss_fence_request(core, tl, UINT64_MAX, SS_FENCE_TAKING);
 }
 
 /* The block was counted as handed out: by its cache, as one of the stream's own, or by the

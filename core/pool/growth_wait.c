@@ -116,15 +116,18 @@ static void ask(struct ss_request *r, enum whom whom)
 	}
 }
 
-/* Will a fence tell of something that was freed? */
-static bool is_told(struct ss_request *r, enum whom whom)
+/* Will a fence tell of something that was freed, or (*waits) the end of another thread's wait? */
+static bool is_told(struct ss_request *r, enum whom whom, bool *waits)
 {
+	struct ss_core *core = ss_core_of(r->pool);
+
+	*waits = false;
 	if (whom == ITSELF)
-		return ss_fence_pending(r->tl);
+		return ss_fence_coming(core, r->tl, waits);
 	if (whom == DEVICE)
-		return ss_fences_pending(ss_core_of(r->pool), r->pool->mem.dev);
+		return ss_fences_coming(core, r->pool->mem.dev, waits);
 	SS_CACHES_EACH(q, &r->pool->caches)
-		if (ss_cache_free_hint(q) && ss_fence_pending(q->tl))
+		if (ss_cache_free_hint(q) && ss_fence_coming(core, q->tl, waits))
 			return true;
 	return false;
 }
@@ -156,13 +159,13 @@ static enum ss_next wait_for(struct ss_request *r, enum whom whom)
 	struct ss_pool *pool = r->pool;
 	uint64_t before = r->wait.us;
 	enum ss_next next = SS_NEXT;
-	bool moved = false;
+	bool moved = false, waits;
 
-	while (next == SS_NEXT && is_told(r, whom) && ss_wait_nap(r, moved)) {
+	while (next == SS_NEXT && is_told(r, whom, &waits) && ss_wait_nap(r, moved)) {
 		ss_pool_unlock(pool);
 		moved = look(r, whom);
 		ss_pool_lock(pool);
-		if (moved)
+		if (moved || waits)
 			next = gather(r);
 	}
 	if (next == SS_NEXT && (r->wait.us == before || r->wait.over))
@@ -175,7 +178,7 @@ static enum ss_next try_wait(struct ss_request *r, enum whom whom)
 {
 	struct ss_pool *pool = r->pool;
 	enum ss_next next = SS_NEXT;
-	bool might, moved;
+	bool might, moved, waits;
 
 	ss_pool_lock(pool);
 	might = might_help(r, whom);
@@ -188,7 +191,7 @@ static enum ss_next try_wait(struct ss_request *r, enum whom whom)
 	/* The device may have been there already. */
 	if (moved)
 		next = gather(r);
-	if (next == SS_NEXT && is_told(r, whom) && ss_wait_turn(r))
+	if (next == SS_NEXT && is_told(r, whom, &waits) && ss_wait_turn(r))
 		next = wait_for(r, whom);
 	ss_pool_unlock(pool);
 	return next;

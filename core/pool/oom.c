@@ -223,10 +223,13 @@ struct flight {
 
 static void waits_for(struct ss_pool *pool, struct flight *f, uint32_t slot, uint64_t n)
 {
-	struct ss_timeline *tl = ss_slot(ss_core_of(pool), slot);
+	struct ss_core *core = ss_core_of(pool);
+	struct ss_timeline *tl = ss_slot(core, slot);
 
-	if (ss_fence_pending(tl) && !ss_fence_off_limits(ss_core_of(pool), tl))
+	if (ss_fence_pending(tl) && !ss_fence_off_limits(core, tl))
 		f->fenced = true;
+	else if (ss_waited(core, tl) && !ss_pool_mark_done(pool, slot, n))
+		f->fenced = true; /* the end of another thread's wait tells */
 	else if (ss_timeline_kind(tl) == SS_TL_NULL && !ss_pool_mark_done(pool, slot, n))
 		f->null |= 1ull << ss_timeline_device(tl);
 }

@@ -82,6 +82,7 @@ struct ss_pool *ss_pool_new(struct ss_core *core, int dev, bool classic, bool is
 		return NULL;
 	ss_memory_init(&pool->mem, core, pool, dev, backing_for(core, classic));
 	pool->mem.gather = gather;
+	pool->mem.wake_null = ss_null_wake;
 	if (classic)
 		atomic_fetch_or(&pool->mem.peers, atomic_load(&d->peers));
 	pool->mem.handle = (void *)(uintptr_t)(SS_HANDLE_TAG | ++core->pools->next_handle);

@@ -51,7 +51,7 @@ static bool is_asked(struct ss_pool *pool, const struct ss_mark *m)
 	struct ss_core *core = ss_core_of(pool);
 
 	return ss_pool_mark_done(pool, m->slot, m->n) ||
-	       ss_fence_asked(ss_slot(core, m->slot), m->n);
+	       ss_fence_asked(core, ss_slot(core, m->slot), m->n);
 }
 
 bool ss_pressure_asked(struct ss_pool *pool, struct ss_epoch *e)

@@ -84,6 +84,16 @@ static bool captured(hipStream_t stream)
 	return tl && ss_timeline_capturing(tl);
 }
 
+/* Meanwhile nobody else is to ask the stream. */
+static hipError_t wait_for(struct ss_timeline *tl, hipStream_t stream)
+{
+	struct ss_waiting waiting = ss_waiting_begin(ss_core, tl);
+	hipError_t err = REAL(hipStreamSynchronize, stream);
+
+	ss_waiting_end(ss_core, &waiting);
+	return err;
+}
+
 /* A thread that is cancelled in here would leave its pin behind, and the stream could never
  * be destroyed. */
 static hipError_t wait_pinned(hipStream_t stream)
@@ -96,7 +106,7 @@ static hipError_t wait_pinned(hipStream_t stream)
 	pin = pin_stream(stream);
 	if (pin) { /* else it was destroyed, and its retirement told the core */
 		err = captured(stream) ? hipErrorStreamCaptureUnsupported :
-					 REAL(hipStreamSynchronize, stream);
+					 wait_for(ss_timeline_find(ss_core, stream), stream);
 		unpin(pin);
 	}
 	pthread_setcancelstate(cancel, NULL);
@@ -113,7 +123,7 @@ hipError_t ss_wait_streams(int dev)
 {
 	void *few[STREAMS_AT_ONCE], **list = few;
 	size_t n, max = STREAMS_AT_ONCE;
-	hipError_t err = REAL(hipStreamSynchronize, NULL);
+	hipError_t err = wait_for(ss_timeline_null(ss_core, dev), NULL);
 
 	while ((n = ss_streams_nonblocking(ss_core, dev, list, max)) > max) {
 		if (list != few)
@@ -151,24 +161,29 @@ bool ss_wait_device(int dev, struct ss_token *t)
 /* Frees a page by the real hipFree, which waits inside. */
 static hipError_t wait_by_page(int dev)
 {
+	struct ss_waiting waiting;
 	hipError_t err = hipSuccess;
 	void *page = NULL;
 	struct ss_device_switch s;
 
 	if (!ss_device_switch(&s, dev))
 		return err;
+	waiting = ss_waiting_begin_device(ss_core, dev);
 	if (REAL(hipExtMallocWithFlags, &page, 4096, hipDeviceMallocDefault) == hipSuccess)
 		err = REAL(hipFree, page);
 	else if (!ss_capture_live())
 		err = REAL(hipDeviceSynchronize);
+	ss_waiting_end(ss_core, &waiting);
 	ss_device_restore(&s);
 	return err;
 }
 
 hipError_t ss_wait_in_free(int dev)
 {
+	struct ss_waiting waiting = ss_waiting_begin_device(ss_core, dev);
 	hipError_t err = REAL(hipFree, NULL); /* fails where a capture forbids hipFree */
 
+	ss_waiting_end(ss_core, &waiting);
 	return err != hipSuccess || ss_options.free_sync == SS_FREE_SYNC_NEVER ? err :
 										 wait_by_page(dev);
 }

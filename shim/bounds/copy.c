@@ -9,8 +9,10 @@
 	if (ss_exceeds_on(stream, src, ss_rows_bytes(spitch, width, height)) || \
 	    ss_exceeds_on(stream, dst, ss_rows_bytes(dpitch, width, height))) \
 		return ss_fail(hipErrorInvalidValue); \
-	ss_stream_used(stream); \
-	return ss_result(REAL(name, __VA_ARGS__)); \
+	struct ss_waiting copies_ = ss_stream_copies(stream); \
+	hipError_t err_ = REAL(name, __VA_ARGS__); \
+	ss_waiting_end(ss_core, &copies_); \
+	return ss_result(err_); \
 } while (0)
 
 hipError_t do_hipMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,

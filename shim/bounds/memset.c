@@ -83,7 +83,10 @@ hipError_t do_hipMemset2DAsync_spt(void *dst, size_t pitch, int value, size_t wi
 		return ss_fail(hipErrorInvalidValue); \
 	if (v_ == ASYNC_CALL && ss_real.async) \
 		return ss_result(REAL(async, __VA_ARGS__, stream)); \
-	return ss_result(REAL(sync, __VA_ARGS__)); \
+	struct ss_waiting waits_ = ss_stream_copies(stream); \
+	hipError_t err_ = REAL(sync, __VA_ARGS__); \
+	ss_waiting_end(ss_core, &waits_); \
+	return ss_result(err_); \
 } while (0)
 
 hipError_t do_hipMemset(void *dst, int value, size_t size)

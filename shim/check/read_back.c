@@ -73,7 +73,7 @@ bool ss_fill_bytes(struct ss_timeline *tl, void *at, unsigned char value, size_t
 {
 	hipStream_t s = tl ? handle_of(tl) : own();
 
-	if (!tl && !s)
+	if (tl ? ss_waited(ss_core, tl) : !s)
 		return false;
 	return QUIET(hipMemsetAsync, at, value, count, s) == hipSuccess &&
 	       (tl || QUIET(hipStreamSynchronize, s) == hipSuccess);
@@ -158,6 +158,8 @@ bool ss_read_later(struct ss_timeline *tl, const void *from, size_t count,
 	struct slot *s;
 	bool good;
 
+	if (ss_waited(ss_core, tl))
+		return false;
 	/* The event has to be of the stream's device. */
 	if (!ss_device_switch(&sw, ss_timeline_device(tl)))
 		return false;

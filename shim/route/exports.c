@@ -166,10 +166,18 @@
 	EXPORT_AROUND_GATED(hipStream_t on_ = (extra); ss_stream_touch_unknown(on_); CHECK_OPAQUE(on_, true); \
 		     const struct ss_host_command host_ = ss_host_command_begin(on_), \
 		     ss_host_command_end(&host_, err == hipSuccess), name, params, args)
-/* A copy of `size` bytes from src to dst, neither across the end of a block. */
+/* A copy from or to memory that is not pinned waits inside, whatever its name says. */
+#define COPY_GATED(stream, exceeds, name, params, args) \
+	EXPORT_AROUND_GATED(if (exceeds) REFUSE; struct ss_waiting copies_ = ss_stream_copies(stream), \
+			    ss_waiting_end(ss_core, &copies_), name, params, args)
+/* Of `size` bytes from src to dst, neither across the end of a block. */
 #define COPY_EXCEEDS(stream) (ss_exceeds_on(stream, dst, size) || ss_exceeds_on(stream, src, size))
 #define EXPORT_COPY(extra, name, params, args) \
-	EXPORT_PLAIN_GATED(if (COPY_EXCEEDS(extra)) REFUSE; ss_stream_used(extra), name, params, args)
+	COPY_GATED(extra, COPY_EXCEEDS(extra), name, params, args)
+#define FIRST(a, b) a
+#define SECOND(a, b) b
+#define EXPORT_COPY_CHECK(extra, name, params, args) \
+	COPY_GATED(FIRST extra, SECOND extra, name, params, args)
 /* A memset of `count` values of `extra` bytes each at dst. */
 #define EXPORT_FILL(extra, name, params, args) \
 	EXPORT_PLAIN_GATED( \

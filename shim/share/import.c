@@ -175,10 +175,17 @@ hipError_t ss_import_pointer(const struct ss_handle *h, int dev, void **ptr)
 static hipError_t wait_for_null(uint64_t devices_done)
 {
 	int dev = ss_current_device(NULL);
+	struct ss_waiting waiting;
+	hipError_t err;
 
 	if (dev < 0 || devices_done >> dev & 1 || ss_exiting())
 		return hipSuccess;
-	return ss_capture_live() ? ss_wait_in_runtime(dev) : REAL(hipStreamSynchronize, NULL);
+	if (ss_capture_live())
+		return ss_wait_in_runtime(dev);
+	waiting = ss_waiting_begin(ss_core, ss_timeline_null(ss_core, dev));
+	err = REAL(hipStreamSynchronize, NULL);
+	ss_waiting_end(ss_core, &waiting);
+	return err;
 }
 
 hipError_t do_hipIpcCloseMemHandle(void *ptr)

@@ -143,7 +143,7 @@ hipError_t do_hipEventSynchronize(hipEvent_t event)
 
 	if (ss_hot_pass())
 		return FORWARD(hipEventSynchronize, event);
-	t = ss_event_sync_begin(ss_core, event);
+	t = ss_event_wait_begin(ss_core, event);
 	begin = ss_trace_wait_begin();
 	CHECK_CALL(hipEventSynchronize);
 	err = REAL(hipEventSynchronize, event);

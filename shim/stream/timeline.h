@@ -50,7 +50,12 @@ static inline void ss_stream_used(hipStream_t stream)
 	if ((uintptr_t)stream > 1)
 		(void)ss_stream_or_null(stream);
 }
-/* The same for a list of `count` kernels that are launched, hipLaunchParams (`host`) or
+/* The same for a copy, which may wait for the stream: ss_waiting_end() ends that. */
+static inline struct ss_waiting ss_stream_copies(hipStream_t stream)
+{
+	return ss_waiting_begin(ss_core, ss_stream_or_null(stream));
+}
+/* As ss_stream_used() for a list of `count` kernels that are launched, hipLaunchParams (`host`) or
  * hipFunctionLaunchParams. Returns NULL, which is a stream that is known, for use as an
  * argument. */
 hipStream_t ss_launches(const void *list, unsigned int count, unsigned int flags, bool host);

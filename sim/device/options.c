@@ -85,6 +85,7 @@ static const char *const quirks[SIM_Q_COUNT] = {
 	[SIM_Q_FREE_QUEUE] = "free-queue",
 	[SIM_Q_EXIT_MAPPED] = "exit-mapped",
 	[SIM_Q_PINNED_WAITS] = "pinned-waits",
+	[SIM_Q_QUERY_WAITS] = "query-waits",
 };
 
 static bool parse_size(const char *s, uint64_t *out)
@@ -119,13 +120,18 @@ static bool parse_quirks(const char *s)
 	bool ok = true;
 
 	while (*s) {
-		size_t n = strcspn(s, ",");
+		bool without = *s == '-';
+		size_t n;
 		int i;
 
+		s += without;
+		n = strcspn(s, ",");
 		for (i = 0; i < SIM_Q_COUNT; i++)
 			if (strlen(quirks[i]) == n && !strncmp(quirks[i], s, n))
 				break;
-		if (i < SIM_Q_COUNT)
+		if (i < SIM_Q_COUNT && without)
+			sim_opt.without[i] = true;
+		else if (i < SIM_Q_COUNT)
 			sim_opt.quirk[i] = true;
 		else if (n == 3 && !strncmp(s, "all", 3))
 			memset(sim_opt.quirk, 1, sizeof sim_opt.quirk);

@@ -39,6 +39,7 @@ enum sim_quirk {
 	SIM_Q_FREE_QUEUE,
 	SIM_Q_EXIT_MAPPED,
 	SIM_Q_PINNED_WAITS,
+	SIM_Q_QUERY_WAITS,
 	SIM_Q_COUNT
 };
 
@@ -61,6 +62,7 @@ struct sim_options {
 	uint64_t create_cap; /* bytes */
 	const char *fail, *cost, *arch;
 	bool quirk[SIM_Q_COUNT];
+	bool without[SIM_Q_COUNT]; /* a release that has it plays it all the same, but for these */
 };
 
 extern struct sim_options sim_opt;

@@ -40,6 +40,7 @@ struct sim_queue *sim_queue_new(int device, bool blocking, bool is_null)
 	snprintf(q->name, sizeof q->name, "stream %llu of device %d%s", (unsigned long long)q->id,
 		 device, is_null ? " (null)" : "");
 	pthread_mutex_init(&q->lock, NULL);
+	pthread_mutex_init(&q->synchronizes, NULL);
 	pthread_cond_init(&q->work, NULL);
 	pthread_cond_init(&q->progress, NULL);
 	return q;
@@ -56,6 +57,7 @@ void sim_queue_unref(struct sim_queue *q)
 	if (!q || atomic_fetch_sub(&q->refs, 1) != 1)
 		return;
 	pthread_mutex_destroy(&q->lock);
+	pthread_mutex_destroy(&q->synchronizes);
 	pthread_cond_destroy(&q->work);
 	pthread_cond_destroy(&q->progress);
 	free(q);
@@ -181,6 +183,40 @@ uint64_t sim_queue_append(struct sim_queue *q, struct sim_command *c)
 	pthread_cond_signal(&q->work);
 	pthread_mutex_unlock(&q->lock);
 	return seq;
+}
+
+static _Atomic uint64_t asked_while_waiting;
+
+void sim_queue_sync_begin(struct sim_queue *q)
+{
+	atomic_fetch_add(&q->synchronizers, 1);
+	if (sim_opt.quirk[SIM_Q_QUERY_WAITS])
+		pthread_mutex_lock(&q->synchronizes);
+}
+
+void sim_queue_sync_end(struct sim_queue *q)
+{
+	if (sim_opt.quirk[SIM_Q_QUERY_WAITS])
+		pthread_mutex_unlock(&q->synchronizes);
+	atomic_fetch_sub(&q->synchronizers, 1);
+}
+
+void sim_queue_asked(struct sim_queue *q)
+{
+	if (atomic_load(&q->synchronizers))
+		atomic_fetch_add(&asked_while_waiting, 1);
+	if (sim_opt.quirk[SIM_Q_QUERY_WAITS]) {
+		pthread_mutex_lock(&q->synchronizes);
+		pthread_mutex_unlock(&q->synchronizes);
+	}
+}
+
+/* Test control, found by dlsym: how often a stream was asked in which a thread waited. */
+uint64_t somasim_asked_while_waiting(void);
+
+uint64_t somasim_asked_while_waiting(void)
+{
+	return atomic_load(&asked_while_waiting);
 }
 
 /* Test control, found by dlsym: by how many commands a stream was behind the host, in the mean. */

@@ -29,7 +29,11 @@ struct sim_queue {
 	uint64_t random; /* state of the delays; the worker's */
 	char name[48];
 	void (*retired)(struct sim_queue *q); /* closed, and all its work is done; or NULL */
-	bool listed;                          /* these three belong to device_queues.c */
+	/* A thread that synchronizes the stream holds it. The number is of those that do or
+	 * will. */
+	pthread_mutex_t synchronizes;
+	atomic_int synchronizers;
+	bool listed; /* these three belong to device_queues.c */
 	struct sim_queue *next, *prev;
 };
 
@@ -47,6 +51,13 @@ uint64_t sim_queue_append(struct sim_queue *q, struct sim_command *c);
 /* True: the position has been reached. */
 bool sim_queue_done(struct sim_queue *q, uint64_t seq);
 void sim_queue_wait(struct sim_queue *q, uint64_t seq);
+
+/* Around a synchronization of the stream. */
+void sim_queue_sync_begin(struct sim_queue *q);
+void sim_queue_sync_end(struct sim_queue *q);
+/* Before a query of the stream, or a record on it: with the quirk query-waits this returns when no
+ * thread is inside a synchronization. */
+void sim_queue_asked(struct sim_queue *q);
 
 /* Throws away the commands that have not started. Their positions will still be reached. */
 void sim_queue_drop(struct sim_queue *q);

@@ -80,6 +80,7 @@ static hipError_t record(hipEvent_t event, hipStream_t h)
 		sim_queue_unref(q);
 		return ok ? hipSuccess : hipErrorStreamCaptureInvalidated;
 	}
+	sim_queue_asked(q);
 	r = sim_record_new(q);
 	sim_enqueue(q, sim_record_command(r));
 	pthread_mutex_lock(&ev->lock);

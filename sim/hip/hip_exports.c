@@ -203,6 +203,8 @@ __attribute__((constructor(105))) static void exports_init(void)
 		sim_opt.hip = release_by_name();
 	if (sim_opt.hip == 714)
 		sim_opt.quirk[SIM_Q_FD_PER_HANDLE] = true;
+	if (sim_opt.hip >= 702)
+		sim_opt.quirk[SIM_Q_QUERY_WAITS] = !sim_opt.without[SIM_Q_QUERY_WAITS];
 	sim_calls_register(SIM_HIP_FIRST, names, ID_end - SIM_HIP_FIRST);
 	sim_failures_apply(SIM_HIP_FIRST, ID_end - SIM_HIP_FIRST, "hip");
 }

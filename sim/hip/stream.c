@@ -121,6 +121,7 @@ hipError_t i_hipStreamQuery(hipStream_t h)
 			return e;
 		}
 	}
+	sim_queue_asked(q);
 	done = joins_for_wait(h, q, V6) ? sim_null_idle(q->device) :
 					  sim_queue_done(q, atomic_load(&q->enqueued));
 	sim_queue_unref(q);
@@ -149,10 +150,12 @@ hipError_t i_hipStreamSynchronize(hipStream_t h)
 			return e;
 		}
 	}
+	sim_queue_sync_begin(q);
 	if (joins_for_wait(h, q, V7))
 		sim_queue_drain(q);
 	else
 		sim_queue_wait(q, atomic_load(&q->enqueued));
+	sim_queue_sync_end(q);
 	pools_release(q->device);
 	sim_queue_unref(q);
 	return hipSuccess;
@@ -267,6 +270,7 @@ hipError_t i_hipStreamAddCallback(hipStream_t h, hipStreamCallback_t fn, void *a
 #pragma GCC visibility push(default)
 int somasim_stall_stream(hipStream_t h);
 int somasim_release_stream(hipStream_t h);
+int somasim_synchronizing(hipStream_t h);
 #pragma GCC visibility pop
 
 static int stall(hipStream_t h, bool on)
@@ -289,4 +293,17 @@ int somasim_stall_stream(hipStream_t h)
 int somasim_release_stream(hipStream_t h)
 {
 	return stall(h, false);
+}
+
+int somasim_synchronizing(hipStream_t h)
+{
+	struct sim_queue *q;
+	struct stream *s;
+	int threads;
+
+	if (resolve_detached(h, &q, &s))
+		return -1;
+	threads = atomic_load(&q->synchronizers);
+	sim_queue_unref(q);
+	return threads;
 }

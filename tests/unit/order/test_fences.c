@@ -13,11 +13,11 @@ static void test_fence_completes(void **state)
 	wait_for(EVENT, a, true);
 	n = ss_timeline_now(a);
 	ss_fake_enqueue(fake, 0, A);
-	assert_false(ss_fence_asked(a, n));
+	assert_false(ss_fence_asked(&core, a, n));
 	assert_true(ss_fence_request(&core, a, n, SS_FENCE_LATE));
 	after = ss_timeline_now(a);
-	assert_true(ss_fence_asked(a, n));
-	assert_false(ss_fence_asked(a, after));
+	assert_true(ss_fence_asked(&core, a, n));
+	assert_false(ss_fence_asked(&core, a, after));
 	assert_int_equal(ss_fence_pending(a), 1);
 	/* No second fence is recorded while one is on its way. */
 	assert_true(ss_fence_request(&core, a, n, SS_FENCE_LATE));
@@ -64,7 +64,7 @@ static void test_fence_fails(void **state)
 	ss_fake_fail(fake, "fence_record", 1, SS_ERR_FAILED);
 	assert_false(ss_fence_request(&core, a, n, SS_FENCE_LATE));
 	assert_int_equal(ss_fence_pending(a), 0);
-	assert_false(ss_fence_asked(a, n));
+	assert_false(ss_fence_asked(&core, a, n));
 	assert_true(ss_fence_request(&core, a, n, SS_FENCE_LATE));
 	ss_timeline_set_capturing(&core, a, true);
 	assert_int_equal(ss_order_capturing(&core), 1);

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads that are inside a call of the runtime which waits for a stream.
+ *
+ * On AMD's 7.2.4 a query of a stream and a record on it return only when no other thread is inside
+ * hipStreamSynchronize of that stream: the runtime holds a mutex of the stream meanwhile. So nobody
+ * who only wants to know asks such a stream (ss_asking_begin in fence.c). It is busy; what has
+ * completed on it is told by fences that are there already, and by the end of the wait.
+ *
+ * Which waits hold which mutex is known of that one call. Everything else counts as if it held all
+ * that it might: a wait for an event holds its stream's, a wait for the device those of all streams.
+ * A command on the null stream looks at every stream that joins it, and a command on one of those
+ * looks at the null stream.
+ *
+ * A thread that asks says so in `recording` before it looks for waits, and a wait says so in
+ * `waiting` before it looks for threads that ask. Of two that come at the same time the wait lets
+ * the other one finish first. That takes microseconds, unless the thread that asks was preempted
+ * inside; then the wait goes on after some turns, and if it comes to the mutex first the one that
+ * asks has to stand there until its end.
+ *
+ * Locks: none.
+ */
+#include <sched.h>
+
+#include "core/order/timeline.h"
+
+enum ss_waits_for { NOTHING, ONE, JOINER, NULL_STREAM, ALL };
+
+#define TURNS 64 /* that a wait leaves to a thread that asks */
+
+/* What counts the wait besides the stream; NULL: nothing. */
+static atomic_uint *counter(struct ss_core *core, const struct ss_waiting *w)
+{
+	struct ss_order_device *d = &core->order->dev[w->dev];
+
+	switch (w->what) {
+	case JOINER: return &d->waiting_joiner;
+	case NULL_STREAM: return &d->waiting_null;
+	case ALL: return &d->waiting;
+	default: return NULL;
+	}
+}
+
+static enum ss_waits_for kind_of(const struct ss_timeline *tl)
+{
+	switch (ss_timeline_kind(tl)) {
+	case SS_TL_NONBLOCKING: return ONE;
+	case SS_TL_NULL: return NULL_STREAM;
+	default: return JOINER;
+	}
+}
+
+/* ---- who asks ------------------------------------------------------------------ */
+
+bool ss_waited(const struct ss_core *core, const struct ss_timeline *tl)
+{
+	const struct ss_order_device *d = &core->order->dev[ss_timeline_device(tl)];
+
+	if (atomic_load(&tl->waiting) || atomic_load(&d->waiting))
+		return true;
+	switch (kind_of(tl)) {
+	case NULL_STREAM: return atomic_load(&d->waiting_joiner) || atomic_load(&d->waiting_null);
+	case JOINER: return atomic_load(&d->waiting_null);
+	default: return false;
+	}
+}
+
+bool ss_wait_tells(const struct ss_core *core, const struct ss_timeline *tl, uint64_t n)
+{
+	return atomic_load(&tl->told) >= n && ss_waited(core, tl);
+}
+
+/* ---- who waits ------------------------------------------------------------------ */
+
+/* Is a thread inside that asks a stream of which this wait may hold the mutex? */
+static bool asked(struct ss_core *core, const struct ss_waiting *w)
+{
+	const struct ss_timeline *null =
+		__atomic_load_n(&core->order->dev[w->dev].null, __ATOMIC_ACQUIRE);
+
+	if (w->what == ONE)
+		return atomic_load(&w->tl->recording);
+	if (w->what == JOINER)
+		return atomic_load(&w->tl->recording) || (null && atomic_load(&null->recording));
+	SS_TIMELINES_EACH(tl, core->order)
+		if (atomic_load(&tl->recording) && ss_timeline_device(tl) == w->dev)
+			return true;
+	return false;
+}
+
+static void enter(struct ss_core *core, const struct ss_waiting *w)
+{
+	atomic_uint *also = counter(core, w);
+
+	if (w->tl)
+		atomic_fetch_add(&w->tl->waiting, 1);
+	if (also)
+		atomic_fetch_add(also, 1);
+	for (int i = 0; i < TURNS && unlikely(asked(core, w)); i++)
+		sched_yield();
+}
+
+struct ss_waiting ss_waiting_begin(struct ss_core *core, struct ss_timeline *tl)
+{
+	struct ss_waiting w = {.tl = tl};
+
+	if (!tl)
+		return w;
+	w.dev = ss_timeline_device(tl);
+	w.what = kind_of(tl);
+	enter(core, &w);
+	return w;
+}
+
+struct ss_waiting ss_waiting_begin_at(struct ss_core *core, struct ss_timeline *tl, uint64_t pos)
+{
+	if (tl)
+		ss_raise_to(&tl->told, pos);
+	return ss_waiting_begin(core, tl);
+}
+
+struct ss_waiting ss_waiting_begin_device(struct ss_core *core, int dev)
+{
+	struct ss_waiting w = {.dev = dev, .what = ALL};
+
+	if (dev < 0 || dev >= SS_MAX_DEVICES)
+		return (struct ss_waiting){0};
+	enter(core, &w);
+	return w;
+}
+
+void ss_waiting_over(struct ss_core *core, struct ss_waiting *w)
+{
+	atomic_uint *also = counter(core, w);
+
+	if (w->tl)
+		atomic_fetch_sub(&w->tl->waiting, 1);
+	if (also)
+		atomic_fetch_sub(also, 1);
+	w->what = NOTHING;
+}
+
+void ss_waiting_serve(struct ss_core *core, struct ss_timeline *tl)
+{
+	if (likely(!atomic_load_explicit(&tl->wanted, memory_order_relaxed)))
+		return;
+	if (atomic_load(&tl->progress.completed) >= atomic_load(&tl->wanted_at))
+		atomic_store_explicit(&tl->wanted, false, memory_order_relaxed);
+	else
+		ss_fence_serve(core, tl, SS_FENCE_LATE);
+}
+
+void ss_waiting_end(struct ss_core *core, struct ss_waiting *w)
+{
+	struct ss_timeline *tl = w->tl;
+
+	if (!w->what)
+		return;
+	ss_waiting_over(core, w);
+	if (tl)
+		ss_waiting_serve(core, tl);
+}
