@@ -26,7 +26,7 @@
 
 static bool joining(enum ss_fence_how how)
 {
-	return how == SS_FENCE_JOINING || how == SS_FENCE_TAKING || how == SS_FENCE_OWN;
+	return how == SS_FENCE_JOINING || how == SS_FENCE_OWN;
 }
 
 bool ss_fence_may(const struct ss_core *core, const struct ss_timeline *tl, enum ss_fence_how how)
@@ -49,14 +49,11 @@ void ss_fence_quiesce(struct ss_timeline *tl)
 		sched_yield();
 }
 
-/* Does a thread wait so that a call might not return before it? The application's own call on the
- * stream goes into the runtime in any case. And what takes a block joins other streams at once. */
+/* Does a thread wait so that the call might not return before it? */
 static bool in_the_way(const struct ss_core *core, const struct ss_timeline *tl,
 		       enum ss_fence_how how)
 {
-	if (how == SS_FENCE_OWN || how == SS_FENCE_LAST)
-		return false;
-	return how == SS_FENCE_TAKING ? atomic_load(&tl->waiting) > 0 : ss_waited(core, tl);
+	return how != SS_FENCE_OWN && how != SS_FENCE_LAST && ss_waited(core, tl);
 }
 
 /* First we say that we are about to ask, then we look for threads that wait. They do it the other
@@ -183,6 +180,27 @@ void ss_fence_cover(struct ss_core *core, struct ss_timeline *tl, enum ss_fence_
 		ss_fence_request(core, tl, UINT64_MAX, how);
 }
 
+void ss_waiting_serve(struct ss_core *core, struct ss_timeline *tl)
+{
+	if (likely(!atomic_load_explicit(&tl->wanted, memory_order_relaxed)))
+		return;
+	if (atomic_load(&tl->progress.completed) >= atomic_load(&tl->wanted_at))
+		atomic_store_explicit(&tl->wanted, false, memory_order_relaxed);
+	else
+		ss_fence_serve(core, tl, SS_FENCE_LATE);
+}
+
+void ss_waiting_end(struct ss_core *core, struct ss_waiting *w)
+{
+	struct ss_timeline *tl = w->tl;
+
+	if (!w->what)
+		return;
+	ss_waiting_over(core, w);
+	if (tl)
+		ss_waiting_serve(core, tl);
+}
+
 uint32_t ss_fence_pending(const struct ss_timeline *tl)
 {
 	return atomic_load(&tl->pending);
@@ -209,7 +227,8 @@ bool ss_fence_coming(const struct ss_core *core, const struct ss_timeline *tl, b
 bool ss_fences_coming(const struct ss_core *core, int dev, bool *waits)
 {
 	SS_TIMELINES_EACH(tl, core->order)
-		if (ss_timeline_device(tl) == dev && ss_fence_coming(core, tl, waits))
+		if (atomic_load_explicit(&tl->dev, memory_order_relaxed) == dev &&
+		    ss_fence_coming(core, tl, waits))
 			return true;
 	return false;
 }
@@ -217,32 +236,4 @@ bool ss_fences_coming(const struct ss_core *core, int dev, bool *waits)
 uint64_t ss_order_fences(const struct ss_core *core)
 {
 	return atomic_load_explicit(&core->order->fences, memory_order_relaxed);
-}
-
-/* ---- fences of single frees ------------------------------------------------- */
-
-/* Fences of single frees that a stream has at most. Each holds an event of the runtime. */
-#define MOST_EXACT 32
-#define FREES_PER_LOOK 16 /* to ask for reached ones is a call into the runtime */
-
-/* Without this a stream that only takes back what it freed would never ask. A free that gets no
- * fence of its own is covered by a later one. */
-bool ss_fence_room(struct ss_core *core, struct ss_timeline *tl)
-{
-	unsigned crowded;
-
-	if (atomic_load_explicit(&tl->pending, memory_order_relaxed) < MOST_EXACT)
-		return true;
-	/* If two threads count at once one of them is not counted. That does no harm. */
-	crowded = atomic_load_explicit(&tl->crowded, memory_order_relaxed);
-	atomic_store_explicit(&tl->crowded, crowded + 1, memory_order_relaxed);
-	if (crowded % FREES_PER_LOOK)
-		return false;
-	ss_fence_poll(core, tl, -1);
-	return atomic_load_explicit(&tl->pending, memory_order_relaxed) < MOST_EXACT;
-}
-
-uint64_t ss_position_alone(struct ss_timeline *tl)
-{
-	return atomic_fetch_add(&tl->progress.now, 2) + 1;
 }

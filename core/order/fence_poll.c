@@ -216,3 +216,31 @@ bool ss_fence_gate(struct ss_core *core, struct ss_timeline *x, struct ss_timeli
 	ss_fence_dropped(core, dropped);
 	return s == SS_OK;
 }
+
+/* ---- fences of single frees ------------------------------------------------- */
+
+/* Fences of single frees that a stream has at most. Each holds an event of the runtime. */
+#define MOST_EXACT 32
+#define FREES_PER_LOOK 16 /* to ask for reached ones is a call into the runtime */
+
+/* Without this a stream that only takes back what it freed would never ask. A free that gets no
+ * fence of its own is covered by a later one. */
+bool ss_fence_room(struct ss_core *core, struct ss_timeline *tl)
+{
+	unsigned crowded;
+
+	if (atomic_load_explicit(&tl->pending, memory_order_relaxed) < MOST_EXACT)
+		return true;
+	/* If two threads count at once one of them is not counted. That does no harm. */
+	crowded = atomic_load_explicit(&tl->crowded, memory_order_relaxed);
+	atomic_store_explicit(&tl->crowded, crowded + 1, memory_order_relaxed);
+	if (crowded % FREES_PER_LOOK)
+		return false;
+	ss_fence_poll(core, tl, -1);
+	return atomic_load_explicit(&tl->pending, memory_order_relaxed) < MOST_EXACT;
+}
+
+uint64_t ss_position_alone(struct ss_timeline *tl)
+{
+	return atomic_fetch_add(&tl->progress.now, 2) + 1;
+}

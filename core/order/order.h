@@ -146,9 +146,9 @@ enum ss_fence_how {
 	SS_FENCE_LATE,    /* stands behind whatever was enqueued until now */
 	SS_FENCE_EXACT,   /* called inside the free of mark n itself */
 	SS_FENCE_JOINING, /* inside a call that joins the null stream anyway */
-	SS_FENCE_TAKING,  /* as JOINING, for a block whose next user joins all the same */
-	SS_FENCE_OWN,     /* as JOINING, inside the application's own wait for it or query of it */
-	SS_FENCE_LAST,    /* inside the stream's destruction: nothing comes behind it */
+	/* As JOINING, in a call that goes into the runtime for tl without us, too */
+	SS_FENCE_OWN,
+	SS_FENCE_LAST, /* inside the stream's destruction: nothing comes behind it */
 };
 
 /* Asks for a fence that covers position n of tl (UINT64_MAX: a new one), unless one is on its way.

@@ -35,8 +35,10 @@ static bool slot_suits(const struct ss_timeline *tl, enum ss_timeline_kind kind,
 
 static bool slot_idle(const struct ss_timeline *tl)
 {
+	if (atomic_load(&tl->waiting)) /* it is counted with this stream until it ends */
+		return false;
 	return !tl->alive && !tl->fences && !tl->polling && !atomic_load(&tl->recording) &&
-	       !atomic_load(&tl->waiting) && atomic_load(&tl->progress.completed) >= tl->last;
+	       atomic_load(&tl->progress.completed) >= tl->last;
 }
 
 /* A slot for a new stream: an idle one, or a new one. Order lock held. */

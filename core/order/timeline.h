@@ -255,7 +255,8 @@ void ss_fence_quiesce(struct ss_timeline *tl);
 struct ss_waiting ss_waiting_begin_at(struct ss_core *core, struct ss_timeline *tl, uint64_t pos);
 /* The first half of ss_waiting_end(): the runtime's call has returned. */
 void ss_waiting_over(struct ss_core *core, struct ss_waiting *w);
-/* The second half: what somebody would have liked to know meanwhile, and the wait has not told. */
+/* The second half (fence.c): what somebody would have liked to know meanwhile, if the wait has not
+ * told it. */
 void ss_waiting_serve(struct ss_core *core, struct ss_timeline *tl);
 
 /* ---- synchronize.c: where the streams of a device are -------------------------- */

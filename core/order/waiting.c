@@ -8,9 +8,9 @@
  * completed on it is told by fences that are there already, and by the end of the wait.
  *
  * Which waits hold which mutex is known of that one call. Everything else counts as if it held all
- * that it might: a wait for an event holds its stream's, a wait for the device those of all streams.
- * A command on the null stream looks at every stream that joins it, and a command on one of those
- * looks at the null stream.
+ * that it might: a wait for an event holds its stream's, a wait for the device those of all
+ * streams. A command on the null stream looks at every stream that joins it, and a command on one
+ * of those looks at the null stream.
  *
  * A thread that asks says so in `recording` before it looks for waits, and a wait says so in
  * `waiting` before it looks for threads that ask. Of two that come at the same time the wait lets
@@ -41,9 +41,14 @@ static atomic_uint *counter(struct ss_core *core, const struct ss_waiting *w)
 	}
 }
 
+static int device_of(const struct ss_timeline *tl)
+{
+	return atomic_load_explicit(&tl->dev, memory_order_relaxed);
+}
+
 static enum ss_waits_for kind_of(const struct ss_timeline *tl)
 {
-	switch (ss_timeline_kind(tl)) {
+	switch (atomic_load_explicit(&tl->kind, memory_order_acquire)) {
 	case SS_TL_NONBLOCKING: return ONE;
 	case SS_TL_NULL: return NULL_STREAM;
 	default: return JOINER;
@@ -54,7 +59,7 @@ static enum ss_waits_for kind_of(const struct ss_timeline *tl)
 
 bool ss_waited(const struct ss_core *core, const struct ss_timeline *tl)
 {
-	const struct ss_order_device *d = &core->order->dev[ss_timeline_device(tl)];
+	const struct ss_order_device *d = &core->order->dev[device_of(tl)];
 
 	if (atomic_load(&tl->waiting) || atomic_load(&d->waiting))
 		return true;
@@ -75,15 +80,15 @@ bool ss_wait_tells(const struct ss_core *core, const struct ss_timeline *tl, uin
 /* Is a thread inside that asks a stream of which this wait may hold the mutex? */
 static bool asked(struct ss_core *core, const struct ss_waiting *w)
 {
-	const struct ss_timeline *null =
-		__atomic_load_n(&core->order->dev[w->dev].null, __ATOMIC_ACQUIRE);
+	const struct ss_timeline *null = __atomic_load_n(&core->order->dev[w->dev].null,
+							 __ATOMIC_ACQUIRE);
 
 	if (w->what == ONE)
 		return atomic_load(&w->tl->recording);
 	if (w->what == JOINER)
 		return atomic_load(&w->tl->recording) || (null && atomic_load(&null->recording));
 	SS_TIMELINES_EACH(tl, core->order)
-		if (atomic_load(&tl->recording) && ss_timeline_device(tl) == w->dev)
+		if (atomic_load(&tl->recording) && device_of(tl) == w->dev)
 			return true;
 	return false;
 }
@@ -106,7 +111,7 @@ struct ss_waiting ss_waiting_begin(struct ss_core *core, struct ss_timeline *tl)
 
 	if (!tl)
 		return w;
-	w.dev = ss_timeline_device(tl);
+	w.dev = device_of(tl);
 	w.what = kind_of(tl);
 	enter(core, &w);
 	return w;
@@ -138,25 +143,4 @@ void ss_waiting_over(struct ss_core *core, struct ss_waiting *w)
 	if (also)
 		atomic_fetch_sub(also, 1);
 	w->what = NOTHING;
-}
-
-void ss_waiting_serve(struct ss_core *core, struct ss_timeline *tl)
-{
-	if (likely(!atomic_load_explicit(&tl->wanted, memory_order_relaxed)))
-		return;
-	if (atomic_load(&tl->progress.completed) >= atomic_load(&tl->wanted_at))
-		atomic_store_explicit(&tl->wanted, false, memory_order_relaxed);
-	else
-		ss_fence_serve(core, tl, SS_FENCE_LATE);
-}
-
-void ss_waiting_end(struct ss_core *core, struct ss_waiting *w)
-{
-	struct ss_timeline *tl = w->tl;
-
-	if (!w->what)
-		return;
-	ss_waiting_over(core, w);
-	if (tl)
-		ss_waiting_serve(core, tl);
 }

@@ -38,14 +38,15 @@ static void hand_out(struct ss_request *r, struct ss_stream_cache *q, size_t siz
 
 /* A block that the null stream takes because its next command joins the blocking streams may at
  * once be used on another blocking stream, which waits for the null stream, but for nothing if no
- * command stands there. The runtime's own hipMallocAsync joins at this point, so we may: one record
+ * command stands there. The runtime's own hipMallocAsync joins at this point, so we may, whoever
+ * waits for the stream: without the record each round of a loop would need new memory. One record
  * covers every free before it. False: it cannot be recorded now, and the block stays free. */
 static bool null_joins(struct ss_core *core, struct ss_timeline *tl, const struct ss_block *b)
 {
 	if (b->slot != ss_timeline_slot(tl) || b->n <= ss_timeline_commanded(tl) ||
 	    (!ss_order_joiners(core, ss_timeline_device(tl)) && !ss_distrusted(core)))
 		return true;
-	return ss_fence_request(core, tl, UINT64_MAX, SS_FENCE_TAKING);
+	return ss_fence_request(core, tl, UINT64_MAX, SS_FENCE_OWN);
 }
 
 /* The block was counted as handed out: by its cache, as one of the stream's own, or by the

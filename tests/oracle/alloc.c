@@ -67,8 +67,10 @@ static void allocate(struct world *w, int slot, int pool, int dev, int stream, u
 	w->call.in_alloc = true;
 	w->call.pool = pool;
 	w->call.size = size;
-	if (stream >= 0 && w->s[stream].kind == SS_TL_NULL)
+	if (stream >= 0 && w->s[stream].kind == SS_TL_NULL) {
 		w->call.joining = dev + 1;
+		w->call.own = stream + 1; /* what it takes there, the next command joins */
+	}
 	if (stream >= 0) {
 		w->s[stream].busy++;
 		st = ss_alloc_async(w->core, w->pool[pool].p, w->s[stream].tl, size, &ptr);
@@ -79,6 +81,7 @@ static void allocate(struct world *w, int slot, int pool, int dev, int stream, u
 		w->call.in_classic = false;
 	}
 	w->call.in_alloc = false;
+	w->call.own = 0;
 	if (w->verbose)
 		fprintf(stderr, "%*s     -> %d %p\n", w->depth * 4, "", st, ptr);
 	if (w->blk[slot].used)

@@ -29,6 +29,22 @@ static bool capture_forbids(struct world *w, int s)
 	return false;
 }
 
+/* As on 7.2.4: a call on a stream for which another thread waits does not return before that. */
+static void asks(struct world *w, int s)
+{
+	const struct stream *st = &w->s[s];
+	const struct ss_timeline *tl = st->kind == SS_TL_NULL ? ss_timeline_null(w->core, st->dev) :
+								st->tl;
+
+	for (int i = 0; i < PAIRS; i++) {
+		const struct ss_waiting *a = &w->pair[i].token.waiting;
+
+		if (w->pair[i].used && a->what && w->call.own != s + 1 &&
+		    (a->tl ? a->tl == tl : a->dev == st->dev))
+			fail(w, F_ASKS, "stream %d is asked, for which another thread waits", s);
+	}
+}
+
 static enum ss_status fence_record_on(struct world *w, int dev, int s, struct ss_fence *out)
 {
 	enum ss_status st = device_enter(w, D_RECORD);
@@ -68,6 +84,7 @@ static enum ss_status fence_record(void *ctx, int dev, void *native, struct ss_f
 
 	if (s < 0)
 		return SS_ERR_FAILED;
+	asks(w, s);
 	w->s[s].busy++; /* a legal program does not destroy the stream during the call */
 	w->s[s].fencing++;
 	w->fencing++;
@@ -146,6 +163,7 @@ static enum ss_status fence_wait(void *ctx, int dev, void *native, const struct 
 
 	if (s < 0)
 		return SS_ERR_FAILED;
+	asks(w, s);
 	w->s[s].busy++;
 	enum ss_status st = fence_wait_on(w, s, fence->h);
 	w->s[s].busy--;
@@ -172,6 +190,8 @@ static enum ss_status stream_idle(void *ctx, int dev, void *native)
 	struct world *w = ctx;
 	int s = stream_of(w, dev, native, "a query");
 
+	if (s >= 0)
+		asks(w, s);
 	if (s < 0 || w->s[s].capturing || !clk_done(w, &w->s[s].vc) ||
 	    (w->cfg.lazy_query && rnd(&w->rng) & 1))
 		return SS_ERR_NOT_READY;
@@ -223,7 +243,7 @@ static void check_growth_wait(struct world *w)
 
 /* Only an allocation may nap, not for long, beside no capture and nothing that may need the host,
  * and only while a fence is on its way. (Another thread may be about to record or to reach the one
- * that tells.) */
+ * that tells, or it waits for a stream itself.) */
 static uint64_t nap(void *ctx, unsigned us)
 {
 	struct world *w = ctx;
@@ -231,6 +251,8 @@ static uint64_t nap(void *ctx, unsigned us)
 
 	for (int i = 0; i < w->nfence && !worth; i++)
 		worth = w->fence[i].used;
+	for (int i = 0; i < PAIRS && !worth; i++)
+		worth = w->pair[i].used && w->pair[i].token.waiting.what;
 	if (!w->call.in_alloc || !worth)
 		fail(w, F_BLOCKS, "the host waits in a call that must not");
 	for (int i = 0; i < w->nstreams; i++)

@@ -270,7 +270,36 @@ static void opportunistic_elsewhere(void)
 	CHECK(!grows(5, S(1)));
 }
 
+/* While a thread is inside a wait for a stream, nobody asks how far that is (the model sees to that).
+ * The end of the wait tells. */
+static void asked_beside_wait(void)
+{
+	for (int call = STREAM_SYNC; call <= DEVICE_SYNC; call++) {
+		int s = call - STREAM_SYNC, b = 4 * s;
+
+		D(stream(s, NB), stream(2, NB), alloc(b, S(s), BIG), kernel(S(s)), free_(b, S(s)));
+		D(begin(0, call, 0, S(s)));
+		CHECK(grows(b + 1, S(2)));
+		D(advance());
+		CHECK(grows(b + 2, S(2)));
+		D(real(0), end(0));
+		CHECK(!grows(b + 3, S(2)));
+	}
+}
+
+/* Of an event, too. Without a clock nobody knows which stream that is. */
+static void asked_beside_event_wait(void)
+{
+	D(stream(0, NB), stream(1, NB), event(0), alloc(0, S(0), BIG), kernel(S(0)), free_(0, S(0)));
+	D(record(0, S(0)), begin(0, EVENT_SYNC, 0, 0));
+	CHECK(grows(1, S(1)));
+	D(real(0), end(0));
+	CHECK(!grows(2, S(1)));
+}
+
 const struct d_test directed_calls[] = {
+	T(asked_beside_wait),
+	T(asked_beside_event_wait),
 	T(freed_in_record),
 	T(recorded_in_wait),
 	T(records_overlap),

@@ -281,6 +281,7 @@ struct world {
 	struct call {
 		int joining;        /* 1 + device: the call joins its null stream */
 		int natively_waits; /* 1 + device: the call waits for it */
+		int own;            /* 1 + stream: the call uses it, whoever waits for it */
 		struct clk fenced;  /* what the fences recorded in the call cover */
 		/* By device: what was enqueued before the call; NULL: all that is now */
 		const struct clk *since;
@@ -307,6 +308,7 @@ enum fail_class {
 	F_CHECK,
 	F_ATOMIC,
 	F_NULL_FENCE,
+	F_ASKS,
 	F_BLOCKS,
 	F_LATE,
 	F_STATUS,

@@ -167,7 +167,9 @@ static void stream_destroy(struct world *w, int i)
 		return;
 	s->busy++;
 	s->leaving = true; /* a stream that is being destroyed may not be used */
+	w->call.own = (int)(s - w->s) + 1;
 	bool must = ss_timeline_retire(w->core, s->tl);
+	w->call.own = 0;
 	s->busy--;
 	if (must) {
 		struct clk c = s->vc;

@@ -107,10 +107,11 @@ static bool begin(struct world *w, struct pair *p, const struct op *op, int kind
 	struct ss_timeline *tl = p->stream >= 0 ? w->s[p->stream].tl : NULL;
 	struct call saved = w->call;
 	flags(w, p);
+	w->call.own = kind == OP_STREAM_SYNC || kind == OP_STREAM_QUERY ? p->stream + 1 : 0;
 	switch (kind) {
 	case OP_RECORD: p->token = ss_record_begin(w->core, e, tl); break;
 	case OP_WAIT: p->token = ss_wait_begin(w->core, e, tl); break;
-	case OP_EVENT_SYNC:
+	case OP_EVENT_SYNC: p->token = ss_event_wait_begin(w->core, e); break;
 	case OP_EVENT_QUERY: p->token = ss_event_sync_begin(w->core, e); break;
 	case OP_STREAM_SYNC: p->token = ss_stream_sync_begin(w->core, tl); break;
 	case OP_STREAM_QUERY: p->token = ss_stream_query_begin(w->core, tl); break;

@@ -177,8 +177,8 @@ static void frees_on_it(void)
 }
 
 static void (*const calls[])(void) = {
-	frees_in_order, frees,	       frees_on_it, grows, grows_classic, asks_for_free,
-	sleeps,		makes_streams, trims,	    fails,
+	frees_in_order, frees,  frees_on_it,   grows, grows_classic,
+	asks_for_free,  sleeps, makes_streams, trims, fails,
 };
 
 /* What was freed behind the wait is there for another stream: no further memory is needed. */
