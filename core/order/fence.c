@@ -192,11 +192,8 @@ void ss_waiting_serve(struct ss_core *core, struct ss_timeline *tl)
 
 void ss_waiting_end(struct ss_core *core, struct ss_waiting *w)
 {
-	struct ss_timeline *tl = w->tl;
+	struct ss_timeline *tl = ss_waiting_over(core, w);
 
-	if (!w->what)
-		return;
-	ss_waiting_over(core, w);
 	if (tl)
 		ss_waiting_serve(core, tl);
 }

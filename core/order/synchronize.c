@@ -213,12 +213,10 @@ static void end_stream(struct ss_core *core, const struct ss_token *t, bool thre
 
 void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool threshold)
 {
-	struct ss_timeline *waited = t->waiting.tl;
+	struct ss_timeline *waited = ss_waiting_over(core, &t->waiting);
 	int kind = t->kind;
 
 	t->kind = SS_TOKEN_NONE;
-	if (t->waiting.what)
-		ss_waiting_over(core, &t->waiting);
 	if (kind == SS_TOKEN_MANY)
 		end_many(core, t, ok, threshold);
 	else if (kind == SS_TOKEN_STREAM && ok)

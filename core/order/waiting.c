@@ -134,13 +134,17 @@ struct ss_waiting ss_waiting_begin_device(struct ss_core *core, int dev)
 	return w;
 }
 
-void ss_waiting_over(struct ss_core *core, struct ss_waiting *w)
+struct ss_timeline *ss_waiting_over(struct ss_core *core, struct ss_waiting *w)
 {
-	atomic_uint *also = counter(core, w);
+	atomic_uint *also;
 
+	if (w->what == NOTHING)
+		return NULL;
+	also = counter(core, w);
 	if (w->tl)
 		atomic_fetch_sub(&w->tl->waiting, 1);
 	if (also)
 		atomic_fetch_sub(also, 1);
 	w->what = NOTHING;
+	return w->tl;
 }
