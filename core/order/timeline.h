@@ -253,8 +253,8 @@ void ss_fence_quiesce(struct ss_timeline *tl);
 /* Begins what ss_sync_end() ends. tl: as of ss_waiting_begin(), of which the end will tell that it
  * has come to pos. */
 struct ss_waiting ss_waiting_begin_at(struct ss_core *core, struct ss_timeline *tl, uint64_t pos);
-/* The first half of ss_waiting_end(): the runtime's call has returned. Gives the stream for which it
- * waited; NULL: no single one. */
+/* The first half of ss_waiting_end(): the runtime's call has returned. Gives the stream for which
+ * it waited; NULL: no single one. */
 struct ss_timeline *ss_waiting_over(struct ss_core *core, struct ss_waiting *w);
 /* The second half (fence.c): what somebody would have liked to know meanwhile, if the wait has not
  * told it. */

@@ -270,8 +270,8 @@ static void opportunistic_elsewhere(void)
 	CHECK(!grows(5, S(1)));
 }
 
-/* While a thread is inside a wait for a stream, nobody asks how far that is (the model sees to that).
- * The end of the wait tells. */
+/* While a thread is inside a wait for a stream, nobody asks how far that is (the model sees to
+ * that). The end of the wait tells. */
 static void asked_beside_wait(void)
 {
 	for (int call = STREAM_SYNC; call <= DEVICE_SYNC; call++) {
@@ -290,7 +290,8 @@ static void asked_beside_wait(void)
 /* Of an event, too. Without a clock nobody knows which stream that is. */
 static void asked_beside_event_wait(void)
 {
-	D(stream(0, NB), stream(1, NB), event(0), alloc(0, S(0), BIG), kernel(S(0)), free_(0, S(0)));
+	D(stream(0, NB), stream(1, NB), event(0), alloc(0, S(0), BIG), kernel(S(0)),
+	  free_(0, S(0)));
 	D(record(0, S(0)), begin(0, EVENT_SYNC, 0, 0));
 	CHECK(grows(1, S(1)));
 	D(real(0), end(0));
