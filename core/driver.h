@@ -77,8 +77,10 @@ struct ss_device_info {
 	/* Querying a fence of a stream that is being captured would end the capture. If the stream
 	 * has been destroyed, this holds while any stream is captured. */
 	bool query_spoils;
-	bool unmap_at_exit;   /* the runtime crashes at exit if mappings are left */
-	bool unmap_waits_all; /* an unmap waits for every device, not only for this one */
+	bool unmap_at_exit; /* the runtime crashes at exit if mappings are left */
+	/* An unmap waits for the work of every device, not only of this one, and a map for none.
+	 * So nothing is unmapped before the devices were found idle, not even after a failure. */
+	bool unmap_waits_all;
 	/* The runtime crashes if memory to which nobody has access is unmapped */
 	bool keep_unopened;
 	bool access_prefix; /* set_access works only on ranges that start with the reservation */

@@ -149,7 +149,7 @@ static bool trims_now(struct ss_pool *pool, uint64_t keep)
 	struct ss_core *core = ss_core_of(pool);
 
 	ss_pool_lock(pool);
-	any = (ss_pool_free_hint(pool) >= SS_FRAME || pool->mem.unreturned) &&
+	any = (ss_pool_free_hint(pool) >= SS_FRAME || ss_memory_owes(&pool->mem)) &&
 	      ss_reserved(pool) > keep;
 	ss_pool_unlock(pool);
 	if (!any)

@@ -159,22 +159,30 @@ static void say_refused(struct ss_memory *m)
 enum ss_status ss_vmm_grow(struct ss_memory *m, const struct ss_growth *growth)
 {
 	enum ss_status s = SS_OK;
-	bool waited, refused;
+	bool waits = m->core->info[m->dev].unmap_waits_all;
+	bool may_unmap = growth->move || !waits, waited, opened, refused;
 
 	if (!ss_memory_claim(m, true, &waited))
 		return SS_ERR_NOMEM;
-	ss_chunks_retry(m);
-	/* What another thread mapped meanwhile may do: the caller looks first. */
-	if (!waited)
+	ss_chunks_retry(m, may_unmap, &opened);
+	/* What another thread mapped meanwhile may do, or what could be opened now: the caller
+	 * looks first. What the driver refuses still it would refuse again, and each attempt would
+	 * leave more behind that stays mapped. */
+	if (!opened && !may_unmap && m->vmm && m->vmm->stuck)
+		s = SS_ERR_FAILED;
+	else if (!opened && !waited)
 		s = m->backing == SS_BACKING_VMM && aside(m) < ASIDE_MOST ? grow(m, growth) :
 									    SS_ERR_NOMEM;
 	/* What the driver refuses at one address it may take at another. */
-	for (int i = 0; i < PLACES && ss_refused(s) && m->vmm && m->vmm->stuck && !m->vmm->aside;
+	for (int i = 0;
+	     i < PLACES && ss_refused(s) && m->vmm && m->vmm->stuck && !m->vmm->aside && !waits;
 	     i++)
 		s = grow(m, growth);
 	refused = ss_refused(s);
 	/* If it refuses the first chunk it refuses them all, for all that is known. */
 	if (refused && !(m->vmm && ss_chunks_any_open(m->vmm))) {
+		if (m->vmm && waits)
+			ss_chunks_set_aside(m);
 		ss_reservation_end(m, true);
 		m->backing = SS_BACKING_HIP;
 		s = SS_ERR_NOMEM;
@@ -206,11 +214,12 @@ uint64_t ss_vmm_short(struct ss_memory *m, const struct ss_growth *growth)
 uint64_t ss_vmm_release(struct ss_memory *m, uint64_t target, uint64_t older_than)
 {
 	uint64_t given;
+	bool opened;
 
 	/* Whoever grows just now would only want it back. */
 	if (atomic_load(&m->reserved) <= target || !ss_memory_claim(m, false, NULL))
 		return 0;
-	given = ss_chunks_retry(m);
+	given = ss_chunks_retry(m, true, &opened);
 	if (m->vmm)
 		given += give(m, target, older_than);
 	ss_memory_unclaim(m);

@@ -229,10 +229,27 @@ static bool unmap_range(struct ss_memory *m, uint64_t va, uint64_t size, struct 
 	return all;
 }
 
+/* Opens what was just mapped and waits until it can be used. */
+static enum ss_status make_usable(struct ss_memory *m, uint64_t va, uint64_t size)
+{
+	enum ss_status s = open_range(m, va, size);
+
+	if (s == SS_OK && m->core->drv.settle)
+		s = SS_DRIVE_MAP(m, settle, (void *)(uintptr_t)va, size);
+	return s;
+}
+
+/* May nothing be unmapped unless the devices were found idle? */
+static bool unmap_waits(const struct ss_memory *m)
+{
+	return m->core->info[m->dev].unmap_waits_all;
+}
+
 /* Maps the chunks of the list behind all of b and opens them. Those that are not mapped when this
- * fails are in the list. *stuck: the driver does not want memory here. */
+ * fails are in the list; *left: bytes from the start of b that are, because they could not be
+ * unmapped. *stuck: the driver does not want memory here. */
 static enum ss_status map_list(struct ss_memory *m, const struct ss_block *b,
-			       struct ss_chunk **list, bool *stuck)
+			       struct ss_chunk **list, bool *stuck, uint64_t *left)
 {
 	struct ss_core *core = m->core;
 	enum ss_status s = SS_OK;
@@ -246,13 +263,16 @@ static enum ss_status map_list(struct ss_memory *m, const struct ss_block *b,
 		}
 	}
 	if (s == SS_OK)
-		s = open_range(m, b->addr, b->size);
+		s = make_usable(m, b->addr, b->size);
 	else if (done && core->info[m->dev].keep_unopened)
 		(void)open_range(m, b->addr, done); /* so that it can be unmapped */
-	if (s == SS_OK && core->drv.settle)
-		s = SS_DRIVE_MAP(m, settle, (void *)(uintptr_t)b->addr, b->size);
-	if (s != SS_OK)
-		*stuck = !unmap_range(m, b->addr, done, list) || ss_refused(s);
+	if (s == SS_OK)
+		return s;
+	*stuck = ss_refused(s);
+	if (unmap_waits(m))
+		*left = done;
+	else
+		*stuck |= !unmap_range(m, b->addr, done, list);
 	return s;
 }
 
@@ -275,13 +295,26 @@ static enum ss_status make_rest(struct ss_memory *m, const struct ss_block *targ
 	return s;
 }
 
+/* Of a growth that failed, only the first `left` bytes are mapped: the rest becomes a gap. Can what
+ * is mapped be used? */
+static bool keep_mapped(struct ss_memory *m, struct ss_block *target, uint64_t left)
+{
+	bool all = target->size == left;
+
+	pthread_mutex_lock(&m->lock);
+	ss_gap_shorten(m, target, left);
+	pthread_mutex_unlock(&m->lock);
+	/* If all of it was mapped, it is this that the driver refused. */
+	return !all && target->size == left && make_usable(m, target->addr, left) == SS_OK;
+}
+
 enum ss_status ss_chunks_fill(struct ss_memory *m, struct ss_block *target, struct ss_chunk *list,
 			      uint64_t unit)
 {
 	struct ss_chunk **tail, *c;
 	enum ss_status s;
-	uint64_t got = 0;
-	bool stuck = false, aside;
+	uint64_t got = 0, left = 0;
+	bool stuck = false, usable, aside;
 
 	for (tail = &list; *tail; tail = &(*tail)->next)
 		got += (*tail)->size;
@@ -289,10 +322,12 @@ enum ss_status ss_chunks_fill(struct ss_memory *m, struct ss_block *target, stru
 	 * touch is no memory. */
 	s = make_rest(m, target, tail, got, unit);
 	if (s == SS_OK)
-		s = map_list(m, target, &list, &stuck);
+		s = map_list(m, target, &list, &stuck, &left);
+	usable = s == SS_OK || (left && keep_mapped(m, target, left));
+	stuck |= left > 0;
 	aside = stuck && set_aside(m, target);
 	pthread_mutex_lock(&m->lock);
-	if (s == SS_OK) {
+	if (usable) {
 		target->n = 0;
 		ss_completed_insert(m, target);
 	} else if (stuck) {
@@ -316,13 +351,37 @@ enum ss_status ss_chunks_fill(struct ss_memory *m, struct ss_block *target, stru
 
 /* ---- all chunks ------------------------------------------------------------------------- */
 
-uint64_t ss_chunks_retry(struct ss_memory *m)
+/* Bytes of b that have memory. */
+static uint64_t mapped_bytes(const struct ss_vmm *v, const struct ss_block *b)
+{
+	uint64_t bytes = 0;
+
+	for (uint64_t a = b->addr; a < b->addr + b->size; a += v->unit)
+		bytes += *ss_frame_at(v, a) ? v->unit : 0;
+	return bytes;
+}
+
+/* What becomes of a range in which memory was stuck. */
+static enum ss_block_state unstick(struct ss_memory *m, const struct ss_block *b, bool may_unmap,
+				   struct ss_chunk **list)
+{
+	uint64_t mapped = mapped_bytes(m->vmm, b);
+
+	if (!mapped || (may_unmap && unmap_range(m, b->addr, b->size, list)))
+		return SS_BLOCK_GAP;
+	if (!may_unmap && mapped == b->size && make_usable(m, b->addr, b->size) == SS_OK)
+		return SS_BLOCK_FREE;
+	return SS_BLOCK_QUEUED;
+}
+
+uint64_t ss_chunks_retry(struct ss_memory *m, bool may_unmap, bool *opened)
 {
 	struct ss_vmm *v = m->vmm;
 	struct ss_block *stuck, *b;
 	struct ss_chunk *list, *c;
 	uint64_t given = 0;
 
+	*opened = false;
 	if (!v)
 		return 0;
 	stuck = v->stuck;
@@ -330,13 +389,16 @@ uint64_t ss_chunks_retry(struct ss_memory *m)
 	v->stuck = NULL;
 	v->unreleased = NULL;
 	while ((b = stuck)) {
-		bool all = unmap_range(m, b->addr, b->size, &list);
+		enum ss_block_state is = unstick(m, b, may_unmap, &list);
 
 		stuck = b->right;
 		pthread_mutex_lock(&m->lock);
-		if (all) {
-			b->exported = false;
+		b->exported = is == SS_BLOCK_QUEUED;
+		if (is == SS_BLOCK_GAP) {
 			ss_gap_insert(m, b);
+		} else if (is == SS_BLOCK_FREE) {
+			ss_completed_insert(m, b);
+			*opened = true;
 		} else {
 			b->right = v->stuck;
 			v->stuck = b;
@@ -367,6 +429,21 @@ enum ss_status ss_chunks_open(struct ss_memory *m)
 		s = open_range(m, va, end - va);
 	}
 	return s;
+}
+
+void ss_chunks_set_aside(struct ss_memory *m)
+{
+	struct ss_vmm *v = m->vmm;
+	struct ss_chunk *c;
+
+	for (uint64_t at = 0; (c = next_chunk(v, &at));) {
+		pthread_mutex_lock(&m->lock);
+		frames_set(v, c, NULL);
+		v->chunks--;
+		v->aside = true;
+		pthread_mutex_unlock(&m->lock);
+		chunk_end(m, c, false);
+	}
 }
 
 bool ss_chunks_any_open(const struct ss_vmm *v)

@@ -36,7 +36,7 @@ enum ss_status ss_guard_open(struct ss_memory *m, void *va, uint64_t size)
 }
 
 /* Memory at va, opened. If *chunk is set in spite of a failure, the driver does not take it
- * away. */
+ * away, or would wait for the device. */
 static enum ss_status fill(struct ss_memory *m, void *va, uint64_t size, void **chunk)
 {
 	struct ss_core *core = m->core;
@@ -53,6 +53,7 @@ static enum ss_status fill(struct ss_memory *m, void *va, uint64_t size, void **
 		back = s == SS_OK || !core->info[m->dev].keep_unopened;
 		if (s == SS_OK && core->drv.settle)
 			s = SS_DRIVE_MAP(m, settle, va, size);
+		back = back && !core->info[m->dev].unmap_waits_all;
 		if (s != SS_OK && back)
 			back = SS_DRIVE_FREE(m, unmap, va, size) == SS_OK;
 	}
@@ -78,6 +79,7 @@ enum ss_status ss_guard_give(struct ss_memory *m, void *va, uint64_t size, void 
 enum ss_status ss_guard_add(struct ss_memory *m, uint64_t bytes, struct ss_segment **out)
 {
 	uint64_t size = ss_round(bytes, unit_of(m)), peers = atomic_load(&m->peers);
+	struct ss_core *core = m->core;
 	void *va = NULL, *chunk = NULL;
 	enum ss_status s;
 
@@ -89,12 +91,13 @@ enum ss_status ss_guard_add(struct ss_memory *m, uint64_t bytes, struct ss_segme
 	if (s == SS_OK) {
 		atomic_fetch_add(&m->guarded, 1);
 		s = ss_segment_enter(m, va, size, chunk, peers, out);
-		if (s != SS_OK && ss_guard_give(m, va, size, chunk) == SS_OK)
+		if (s != SS_OK && !core->info[m->dev].unmap_waits_all &&
+		    ss_guard_give(m, va, size, chunk) == SS_OK)
 			ss_cap_give(m, size);
 		return s;
 	}
 	if (va && !chunk)
-		m->core->drv.vmm_unreserve(m->core->drv.ctx, m->dev, va, size + unit_of(m));
+		core->drv.vmm_unreserve(core->drv.ctx, m->dev, va, size + unit_of(m));
 	if (!chunk)
 		ss_cap_give(m, size);
 	return s;

@@ -150,12 +150,19 @@ uint64_t ss_memory_idle_since(struct ss_memory *m)
 uint64_t ss_memory_retry(struct ss_memory *m)
 {
 	uint64_t given = ss_unreturned_retry(m);
+	bool opened;
 
 	if (m->backing == SS_BACKING_VMM && ss_memory_claim(m, false, NULL)) {
-		given += ss_chunks_retry(m);
+		given += ss_chunks_retry(m, true, &opened);
 		ss_memory_unclaim(m);
 	}
 	return given;
+}
+
+bool ss_memory_owes(const struct ss_memory *m)
+{
+	return m->unreturned || (m->vmm && m->core->info[m->dev].unmap_waits_all &&
+				 (m->vmm->stuck || m->vmm->unreleased));
 }
 
 enum ss_status ss_memory_set_access(struct ss_memory *m, uint64_t give, uint64_t take)

@@ -169,6 +169,9 @@ uint64_t ss_memory_release(struct ss_memory *m, uint64_t target, uint64_t older_
 uint64_t ss_memory_idle_since(struct ss_memory *m);
 /* Tries again what the driver would not take. Returns the bytes that went. No lock held. */
 uint64_t ss_memory_retry(struct ss_memory *m);
+/* Has the driver to take something back that nobody may use? It did not take it, or was not asked
+ * to because that might have waited. Lock held. */
+bool ss_memory_owes(const struct ss_memory *m);
 /* How many bytes of idle whole segments may go to make room for `want` new ones: what m->keep
  * keeps stays. 0 on vmm, where chunks move instead. Lock held. */
 uint64_t ss_memory_giveable(struct ss_memory *m, uint64_t want);

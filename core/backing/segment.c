@@ -141,6 +141,8 @@ enum ss_status ss_segment_add(struct ss_memory *m, uint64_t size)
 		s = ss_segment_enter(m, ptr, size, NULL, peers, &seg);
 	if (s == SS_OK)
 		ss_host_free(m->core, spare, sizeof(*spare));
+	else if (ptr && ss_release_waits(m))
+		ss_unreturned_keep(m, spare, ptr, size);
 	else if (ptr)
 		ss_unreturned_give(m, spare, ptr, size);
 	return s;

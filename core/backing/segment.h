@@ -56,6 +56,8 @@ struct ss_unreturned {
 /* A kept segment of `size` bytes (0: of any size) and what stands for it. It still counts against
  * the limit, but is no longer reserved. NULL: there is none. */
 void *ss_unreturned_take(struct ss_memory *m, uint64_t size, struct ss_unreturned **u);
+/* Keeps a segment without asking the driver, which might wait for the device. */
+void ss_unreturned_keep(struct ss_memory *m, struct ss_unreturned *u, void *native, uint64_t size);
 /* Gives a segment to the driver, and keeps it if the driver refuses. False: it refused. */
 bool ss_unreturned_give(struct ss_memory *m, struct ss_unreturned *u, void *native, uint64_t size);
 /* Gives all kept segments to the driver. Returns the bytes that went. */

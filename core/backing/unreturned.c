@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Segments that the driver gave but would neither open to the pool's devices nor take back at
- * once (a capture forbids both, for example). The process holds that memory, so it counts as
- * reserved until the driver takes it. The next segment of the same size is one of them, or each
- * attempt would leave one more behind.
+ * Segments that the driver gave but would not open to the pool's devices, and that cannot go back
+ * at once: a capture forbids it, or it would wait for the device. The process holds that memory, so
+ * it counts as reserved until the driver takes it. The next segment of the same size is one of
+ * them, or each attempt would leave one more behind.
  *
  * Locks: the memory's lock, dropped for the driver.
  */
@@ -30,16 +30,10 @@ void *ss_unreturned_take(struct ss_memory *m, uint64_t size, struct ss_unreturne
 	return native;
 }
 
-bool ss_unreturned_give(struct ss_memory *m, struct ss_unreturned *u, void *native, uint64_t size)
+void ss_unreturned_keep(struct ss_memory *m, struct ss_unreturned *u, void *native, uint64_t size)
 {
-	struct ss_core *core = m->core;
 	uint64_t when;
 
-	if (SS_DRIVE_FREE(m, segment_free, m->backing, native, size) == SS_OK) {
-		ss_cap_give(m, size);
-		ss_host_free(core, u, sizeof(*u));
-		return true;
-	}
 	u->native = native;
 	u->size = size;
 	pthread_mutex_lock(&m->lock);
@@ -48,7 +42,17 @@ bool ss_unreturned_give(struct ss_memory *m, struct ss_unreturned *u, void *nati
 	when = ss_reserved_add(m, size);
 	pthread_mutex_unlock(&m->lock);
 	ss_memory_record(m, when, SS_TRACE_SEGMENT_ALLOC, (uintptr_t)native, size, 0);
-	return false;
+}
+
+bool ss_unreturned_give(struct ss_memory *m, struct ss_unreturned *u, void *native, uint64_t size)
+{
+	if (SS_DRIVE_FREE(m, segment_free, m->backing, native, size) != SS_OK) {
+		ss_unreturned_keep(m, u, native, size);
+		return false;
+	}
+	ss_cap_give(m, size);
+	ss_host_free(m->core, u, sizeof(*u));
+	return true;
 }
 
 uint64_t ss_unreturned_retry(struct ss_memory *m)

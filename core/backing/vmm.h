@@ -89,7 +89,8 @@ void ss_gap_shorten(struct ss_memory *m, struct ss_block *b, uint64_t size);
 
 /* Puts memory behind all of `target`, which is QUEUED: the chunks of the list, then new ones of up
  * to `unit` bytes. It becomes a completed range. On failure it becomes a gap again (or a stuck
- * one), and the chunks go back. */
+ * one), and the chunks go back. Where an unmap waits for more than a map does, those that are
+ * mapped already stay, as a completed range or, if nobody can use them, stuck. */
 enum ss_status ss_chunks_fill(struct ss_memory *m, struct ss_block *target, struct ss_chunk *list,
 			      uint64_t unit);
 /* Unmaps the chunk behind b, which is QUEUED: b becomes a gap, or completed again if the driver
@@ -99,11 +100,14 @@ enum ss_status ss_chunk_unmap(struct ss_memory *m, struct ss_block *b, struct ss
 bool ss_chunk_release(struct ss_memory *m, struct ss_chunk *c);
 /* Does the pool have a chunk that it can use? */
 bool ss_chunks_any_open(const struct ss_vmm *v);
+/* Every chunk that is mapped stays so and is the pool's no more: an unmap might wait. */
+void ss_chunks_set_aside(struct ss_memory *m);
 /* Gives the pool's devices access to every chunk. */
 enum ss_status ss_chunks_open(struct ss_memory *m);
-/* Tries again what the driver would not take. Returns the bytes that went; 0 without a
- * reservation. */
-uint64_t ss_chunks_retry(struct ss_memory *m);
+/* Tries again what the driver would not take, or was not asked to. What is mapped is unmapped if
+ * that may be (`may_unmap`), else opened if it can be; *opened: some became a completed range.
+ * Returns the bytes that went; 0 without a reservation. */
+uint64_t ss_chunks_retry(struct ss_memory *m, bool may_unmap, bool *opened);
 /* Unmaps and releases all chunks of v, but leaves the tables. */
 void ss_chunks_unmap_all(struct ss_memory *m, const struct ss_vmm *v);
 /* The end of all chunks of v, whose segment is forgotten already. */

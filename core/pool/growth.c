@@ -105,12 +105,12 @@ enum ss_next ss_step_cut(struct ss_request *r)
 /* Exported segments that are over go first, and what the driver would not take before. */
 static void retry_giving(struct ss_pool *pool)
 {
-	bool unreturned;
+	bool owes;
 
 	ss_pool_lock(pool);
-	unreturned = pool->mem.unreturned && !ss_order_capturing(ss_core_of(pool));
+	owes = ss_memory_owes(&pool->mem) && !ss_order_capturing(ss_core_of(pool));
 	ss_pool_unlock(pool);
-	if ((atomic_load(&pool->kept) || unreturned) && ss_may_give(pool, SS_GIVE_FENCED)) {
+	if ((atomic_load(&pool->kept) || owes) && ss_may_give(pool, SS_GIVE_FENCED)) {
 		ss_ipc_release(pool, false);
 		ss_memory_retry(&pool->mem);
 	}

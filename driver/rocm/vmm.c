@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reservations of virtual addresses, and the chunks mapped into them. No locks, no state. */
+#include "driver/rocm/access_probe.h"
 #include "driver/rocm/calls.h"
 #include "driver/rocm/map_turn.h"
 #include "driver/rocm/mapping_check.h"
@@ -151,6 +152,7 @@ enum ss_status ss_rocm_vmm_unmap(void *ctx, int dev, void *va, size_t size)
 	(void)ctx;
 	if (ss_capture_live())
 		return SS_ERR_CAPTURE;
+	ss_rocm_access_trial_end(dev);
 	if (!ss_scope_open(&s, dev))
 		return SS_ERR_NO_DEVICE;
 	if (ss_rocm_mapping_check_ended(dev, va, size)) {
