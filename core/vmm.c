@@ -73,6 +73,29 @@ static uint64_t aside(const struct ss_memory *m)
 	return atomic_load(&ss_device_memory(m->core, m->dev)->set_aside);
 }
 
+/* Can the pool have so much? A growth by several chunks asks first, or one that must fail would
+ * take all that the device has left before it does. Some devices have more than their free figure
+ * says. So where that is too small the driver is asked for all of it at once, which takes nothing
+ * if it fails. */
+static bool can_have(struct ss_memory *m, uint64_t bytes)
+{
+	void *chunk;
+	bool has;
+
+	if (!ss_cap_take(m, bytes))
+		return false;
+	ss_cap_give(m, bytes);
+	if (!ss_device_lacks(m->core, m->dev, bytes))
+		return true;
+	has = ss_cap_take(m, bytes);
+	if (!has)
+		return false;
+	has = SS_DRIVE_ALLOC(m, chunk_create, bytes, &chunk) == SS_OK;
+	if (!has || SS_DRIVE_FREE(m, chunk_release, chunk, bytes) == SS_OK)
+		ss_cap_give(m, bytes);
+	return has;
+}
+
 /* Memory into one gap. *more: the run needs another. */
 static enum ss_status fill(struct ss_memory *m, const struct ss_growth *growth, bool *more)
 {
@@ -81,7 +104,7 @@ static enum ss_status fill(struct ss_memory *m, const struct ss_growth *growth, 
 	bool prefix = m->core->info[m->dev].access_prefix, move = growth->move && !prefix;
 	struct ss_chunk *list = NULL;
 	struct ss_block *target;
-	uint64_t unit, got = 0;
+	uint64_t unit, need, got = 0;
 	enum ss_status s;
 
 	/* What the driver maps for one pool and does not let it use it would map so for the next,
@@ -99,13 +122,15 @@ static enum ss_status fill(struct ss_memory *m, const struct ss_growth *growth, 
 	pthread_mutex_lock(&m->lock);
 	run.step = chunk_of(m, atomic_load(&m->reserved) / MOST_CHUNKS);
 	ss_gap_find(m, &run, prefix);
+	unit = chunk_size(m, run.bytes);
+	need = ss_minus(run.bytes, move ? ss_chunks_movable(m, &run) : 0);
+	pthread_mutex_unlock(&m->lock);
+	if (!run.gap || (need > unit && !can_have(m, need)))
+		return SS_ERR_NOMEM;
+	/* Only this thread, which has claimed the memory, changes gaps. */
 	target = run.gap;
 	*more = run.more;
-	if (!target) {
-		pthread_mutex_unlock(&m->lock);
-		return SS_ERR_NOMEM;
-	}
-	unit = chunk_size(m, run.bytes);
+	pthread_mutex_lock(&m->lock);
 	ss_gap_take(m, target);
 	/* A chunk that moves may be larger than what is missing. */
 	ss_gap_shorten(m, target, run.bytes + (move ? SS_CHUNK_MOST : 0));
@@ -181,7 +206,7 @@ enum ss_status ss_vmm_grow(struct ss_memory *m, const struct ss_growth *growth)
 	refused = ss_refused(s);
 	/* If it refuses the first chunk it refuses them all, for all that is known. */
 	if (refused && !(m->vmm && ss_chunks_any_open(m->vmm))) {
-		if (m->vmm && waits)
+		if (m->vmm && !may_unmap)
 			ss_chunks_set_aside(m);
 		ss_reservation_end(m, true);
 		m->backing = SS_BACKING_HIP;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What this process has taken of each device, and the limits on that.
+ * What this process has taken of each device, the limits on that, and what is left.
  *
  * Locks: none; all figures are atomic.
  */
@@ -8,6 +8,11 @@
 
 #include "core/backing/device_memory.h"
 #include "core/core.h"
+
+/* While more than this part was left lately, nobody asks how much it is: the call takes as long as
+ * one that takes memory. */
+#define FAR_PART 4
+#define LATELY_MS 10 /* other processes take memory, and so does the runtime by itself */
 
 bool ss_devices_init(struct ss_core *core)
 {
@@ -62,6 +67,41 @@ bool ss_limit_take(struct ss_core *core, int dev, uint64_t bytes)
 void ss_limit_give(struct ss_core *core, int dev, uint64_t bytes)
 {
 	atomic_fetch_sub(&ss_device_memory(core, dev)->others, bytes);
+}
+
+bool ss_device_left(struct ss_core *core, int dev, uint64_t *left)
+{
+	struct ss_device_memory *d = ss_device_memory(core, dev);
+
+	*left = 0;
+	if (SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, dev, left, NULL)) != SS_OK)
+		return false;
+	atomic_store(&d->room, *left + atomic_load(&d->taken));
+	atomic_store(&d->room_until, ss_now_ms(core) + LATELY_MS);
+	atomic_fetch_add(&d->room_asked, 1);
+	return true;
+}
+
+bool ss_device_roomy(struct ss_core *core, int dev, uint64_t more)
+{
+	struct ss_device_memory *d = ss_device_memory(core, dev);
+	uint64_t used = atomic_load(&d->taken) + core->info[dev].total_bytes / FAR_PART + more;
+
+	return atomic_load(&d->room) > used && ss_now_ms(core) < atomic_load(&d->room_until);
+}
+
+bool ss_device_lacks(struct ss_core *core, int dev, uint64_t bytes)
+{
+	uint64_t left;
+
+	return !ss_device_roomy(core, dev, bytes) && ss_device_left(core, dev, &left) &&
+	       bytes > left;
+}
+
+void ss_device_room_changed(struct ss_core *core)
+{
+	for (int dev = 0; dev < core->devices; dev++)
+		atomic_store(&ss_device_memory(core, dev)->room_until, 0);
 }
 
 uint64_t ss_reserved_add(struct ss_memory *m, uint64_t delta)

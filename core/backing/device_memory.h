@@ -26,6 +26,7 @@ struct ss_device_memory {
 	/* When the device was asked last: what was left, together with `taken`; and, ms, until when
 	 * that is believed. */
 	_Atomic uint64_t room, room_until;
+	_Atomic uint64_t room_asked; /* how often */
 	/* Does the runtime keep what is given back (retention.c)? Of chunks, of exported
 	 * segments. */
 	struct ss_retention {
@@ -91,6 +92,15 @@ static inline bool ss_nearly_full(struct ss_core *core, int dev)
 				    memory_order_relaxed);
 }
 
+/* Asks the driver how many bytes are left. False: it does not tell. No lock held. */
+bool ss_device_left(struct ss_core *core, int dev, uint64_t *left);
+/* Was so much left lately that what the pools took since, and `more` bytes, do not matter? Calls no
+ * driver. */
+bool ss_device_roomy(struct ss_core *core, int dev, uint64_t more);
+/* Are `bytes` more than the device says that it has left? A roomy one is not asked. No lock
+ * held. */
+bool ss_device_lacks(struct ss_core *core, int dev, uint64_t bytes);
+
 /* Around what asks the device for memory. False: it is being reset, or m was dropped. */
 bool ss_growth_begin(struct ss_memory *m);
 void ss_growth_end(struct ss_memory *m);
@@ -106,10 +116,10 @@ void ss_giving_end(struct ss_core *core, int dev, uint64_t bytes);
 /* ---- headroom.c: what the runtime needs for itself. No lock held. ----------- */
 
 /* Before a pool takes `more` bytes: the null stream gets its queue while there is room for it.
- * This and the next are part of ss_memory_grow. */
-void ss_headroom_before(struct ss_memory *m, uint64_t more);
+ * This and the next are part of ss_memory_grow; the result is for the next. */
+uint64_t ss_headroom_before(struct ss_memory *m, uint64_t more);
 /* After it has grown: sets `nearly_full` and `low` by what is left of the device. */
-void ss_headroom_after(struct ss_memory *m);
+void ss_headroom_after(struct ss_memory *m, uint64_t asked);
 /* Gives back, of what is idle in the pool, what the runtime lacks. */
 void ss_headroom_restore(struct ss_memory *m);
 

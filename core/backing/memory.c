@@ -64,16 +64,17 @@ enum ss_status ss_memory_grow(struct ss_memory *m, const struct ss_growth *growt
 {
 	bool vmm = m->backing == SS_BACKING_VMM;
 	enum ss_status s;
+	uint64_t asked;
 
 	if (!ss_growth_begin(m))
 		return SS_ERR_NO_DEVICE;
-	ss_headroom_before(m, growth->size);
+	asked = ss_headroom_before(m, growth->size);
 	s = vmm ? ss_vmm_grow(m, growth) : ss_segments_grow(m, growth);
 	/* There were no addresses, or the driver does not map anything. */
 	if (vmm && s == SS_ERR_NOMEM && m->backing != SS_BACKING_VMM)
 		s = ss_segments_grow(m, growth);
 	if (s == SS_OK)
-		ss_headroom_after(m);
+		ss_headroom_after(m, asked);
 	ss_growth_end(m);
 	return ss_refused(s) ? SS_ERR_FAILED : s;
 }
@@ -94,11 +95,12 @@ enum ss_status ss_memory_add_whole(struct ss_memory *m, uint64_t size, bool free
 
 	if (!ss_growth_begin(m))
 		return SS_ERR_NO_DEVICE;
-	ss_headroom_before(m, size);
+	(void)ss_headroom_before(m, size);
 	if (free)
-		ss_segments_make_room(m, size, false);
+		ss_segments_make_room(m, size, size, false);
 	s = ss_segment_add(m, size);
-	if (s == SS_ERR_NOMEM && free && ss_memory_release(m, 0, UINT64_MAX))
+	if (s == SS_ERR_NOMEM && free && ss_segments_could_fit(m, size) &&
+	    ss_memory_release(m, 0, UINT64_MAX))
 		s = ss_segment_add(m, size);
 	ss_growth_end(m);
 	return s;
@@ -107,15 +109,16 @@ enum ss_status ss_memory_add_whole(struct ss_memory *m, uint64_t size, bool free
 enum ss_status ss_memory_add_guarded(struct ss_memory *m, uint64_t bytes, struct ss_segment **out)
 {
 	enum ss_status s;
+	uint64_t asked;
 
 	if (!m->core->info[m->dev].chunk_bytes)
 		return SS_ERR_UNSUPPORTED;
 	if (!ss_growth_begin(m))
 		return SS_ERR_NO_DEVICE;
-	ss_headroom_before(m, bytes);
+	asked = ss_headroom_before(m, bytes);
 	s = ss_guard_add(m, bytes, out);
 	if (s == SS_OK)
-		ss_headroom_after(m);
+		ss_headroom_after(m, asked);
 	ss_growth_end(m);
 	return s;
 }

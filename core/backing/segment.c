@@ -157,7 +157,7 @@ enum ss_status ss_segments_grow(struct ss_memory *m, const struct ss_growth *gro
 
 	if (growth->move) {
 		ss_unreturned_retry(m);
-		ss_segments_make_room(m, want, growth->waited);
+		ss_segments_make_room(m, want, need, growth->waited);
 	}
 	s = ss_segment_add(m, want);
 	if (s == SS_ERR_NOMEM && want > need)
@@ -262,9 +262,19 @@ uint64_t ss_segments_idle_since(const struct ss_memory *m)
 	return since;
 }
 
+bool ss_segments_could_fit(struct ss_memory *m, uint64_t bytes)
+{
+	uint64_t idle;
+
+	pthread_mutex_lock(&m->lock);
+	idle = m->idle_bytes;
+	pthread_mutex_unlock(&m->lock);
+	return !ss_device_lacks(m->core, m->dev, ss_minus(bytes, idle));
+}
+
 /* Idle segments that are too short for a request make room for one that is not. `all`: all of them
  * go, so that the pool may grow for the next requests, too. */
-void ss_segments_make_room(struct ss_memory *m, uint64_t want, bool all)
+void ss_segments_make_room(struct ss_memory *m, uint64_t want, uint64_t need, bool all)
 {
 	uint64_t high = atomic_load(&m->reserved_high), reserved = atomic_load(&m->reserved);
 
@@ -274,7 +284,8 @@ void ss_segments_make_room(struct ss_memory *m, uint64_t want, bool all)
 	if (m->gather)
 		m->gather(m);
 	pthread_mutex_unlock(&m->lock);
-	if (!ss_segments_release(m, all ? 0 : ss_minus(high, want), floor_of(m, want), UINT64_MAX))
+	if (!ss_segments_could_fit(m, need) ||
+	    !ss_segments_release(m, all ? 0 : ss_minus(high, want), floor_of(m, want), UINT64_MAX))
 		return;
 	pthread_mutex_lock(&m->lock);
 	m->exchanges++;

@@ -25,9 +25,11 @@ enum ss_status ss_segment_add(struct ss_memory *m, uint64_t size);
  * `chunk`, a guarded one in state GAP. The caller gives it back on failure. No lock held. */
 enum ss_status ss_segment_enter(struct ss_memory *m, void *native, uint64_t size, void *chunk,
 				uint64_t peers, struct ss_segment **out);
-/* Idle segments go back where `want` more bytes would raise the peak: as many as it takes, or all.
- * No lock held. */
-void ss_segments_make_room(struct ss_memory *m, uint64_t want, bool all);
+/* Idle segments go back where `want` more bytes would raise the peak: as many as it takes, or all;
+ * but none if the device would not have `need` bytes even then. No lock held. */
+void ss_segments_make_room(struct ss_memory *m, uint64_t want, uint64_t need, bool all);
+/* Would the device have `bytes` if all idle segments of the pool went back? No lock held. */
+bool ss_segments_could_fit(struct ss_memory *m, uint64_t bytes);
 /* Gives m->peers access to all segments. Lock held, but dropped for the driver. */
 enum ss_status ss_segments_open(struct ss_memory *m);
 

@@ -108,7 +108,7 @@ static bool could_fit(struct ss_pool *pool, uint64_t size)
 {
 	struct ss_core *core = ss_core_of(pool);
 	const struct ss_device_memory *d = ss_device_memory(core, pool->mem.dev);
-	uint64_t max = atomic_load(&pool->mem.max_bytes), idle, left = 0, reserved, taken;
+	uint64_t max = atomic_load(&pool->mem.max_bytes), idle, reserved, taken;
 
 	if (max && ss_used(&pool->caches) + size > ss_round(max, SS_FRAME))
 		return false;
@@ -121,9 +121,7 @@ static bool could_fit(struct ss_pool *pool, uint64_t size)
 		idle += taken - reserved;
 	if (d->limit && size + ss_counted(d) > d->limit + idle)
 		return false;
-	if (SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, pool->mem.dev, &left, NULL)) != SS_OK)
-		return true;
-	return size <= left + idle;
+	return !ss_device_lacks(core, pool->mem.dev, ss_minus(size, idle));
 }
 
 enum ss_next ss_step_possible(struct ss_request *r)
