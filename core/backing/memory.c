@@ -75,6 +75,8 @@ enum ss_status ss_memory_grow(struct ss_memory *m, const struct ss_growth *growt
 		s = ss_segments_grow(m, growth);
 	if (s == SS_OK)
 		ss_headroom_after(m, asked);
+	else
+		ss_device_room_changed(m->core);
 	ss_growth_end(m);
 	return ss_refused(s) ? SS_ERR_FAILED : s;
 }
