@@ -396,7 +396,7 @@ void ss_mem_info(struct ss_core *core, int dev, uint64_t *free_bytes, uint64_t *
 void ss_device_room_changed(struct ss_core *core);
 
 /* What the device is said to have: `total_bytes`, or less under SOMASHIM_LIMIT. */
-uint64_t ss_limit_of(const struct ss_core *core, uint64_t total_bytes);
+uint64_t ss_limit_of(struct ss_core *core, int dev, uint64_t total_bytes);
 /* Memory that the process takes of `dev` past the pools counts against SOMASHIM_LIMIT, too. False:
  * there is no room for it, and nothing was counted; idle memory of the pools may be in the way. The
  * pools of `dev` exist (ss_pool_default). */

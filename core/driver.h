@@ -69,7 +69,10 @@ struct ss_fence {
 
 struct ss_device_info {
 	char name[64];
+	/* All that can be had, as far as is known: what the runtime calls the total or, where that
+	 * is more, what it says is free (APUs). No limit: more may come to be free. */
 	uint64_t total_bytes;
+	uint64_t most_bytes;  /* nobody can have more; 0: total_bytes */
 	enum ss_backing best; /* what SS_BACKING_AUTO means for stream-ordered pools */
 	/* Smallest chunk that VMM should map, a power of two or a multiple of 2 MiB; 0: no VMM. */
 	uint64_t chunk_bytes;

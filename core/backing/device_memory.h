@@ -18,11 +18,12 @@ struct ss_device_memory {
 	atomic_bool refused; /* it was said that the driver maps no memory */
 	/* What the process takes past the pools, as far as it counts for the limit */
 	_Atomic uint64_t others;
-	_Atomic uint32_t giving; /* threads that give memory back just now */
-	_Atomic uint64_t gave;   /* how often one did */
-	atomic_bool nearly_full; /* near the end of its memory: frees record their own fence */
-	atomic_bool low;         /* less is left than the runtime may need for itself */
-	atomic_bool woken;       /* the null stream has its hardware queue */
+	_Atomic uint32_t giving;   /* threads that give memory back just now */
+	_Atomic uint64_t gave;     /* how often one did */
+	atomic_bool nearly_full;   /* near the end of its memory: frees record their own fence */
+	atomic_bool low;           /* less is left than the runtime may need for itself */
+	atomic_bool exceeds_total; /* it was seen to have more than the runtime's total */
+	atomic_bool woken;         /* the null stream has its hardware queue */
 	/* When the device was asked last: what was left, together with `taken`; and, ms, until when
 	 * that is believed. */
 	_Atomic uint64_t room, room_until;

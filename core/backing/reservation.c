@@ -47,12 +47,14 @@ void ss_memory_unclaim(struct ss_memory *m)
 
 /* ---- the reservation ---------------------------------------------------------------- */
 
-/* Twice the addresses that the device has memory leave room for gaps. But the application and the
+/* Twice the addresses that the device may have memory leave room for gaps; no further range follows
+ * when they are used up. But the application and the
  * runtime need addresses, too: many pools have to do with less, and get none of the second half. */
 static enum ss_status reserve(struct ss_memory *m, uint64_t unit, uint64_t *size, void **va)
 {
 	struct ss_core *core = m->core;
-	uint64_t once = ss_round(core->info[m->dev].total_bytes, SS_CHUNK_MOST);
+	const struct ss_device_info *info = &core->info[m->dev];
+	uint64_t once = ss_round(ss_max(info->total_bytes, info->most_bytes), SS_CHUNK_MOST);
 	uint64_t taken = atomic_load(&core->backing->addresses);
 	enum ss_status s = SS_ERR_NOMEM;
 

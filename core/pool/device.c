@@ -122,28 +122,45 @@ uint64_t ss_idle_bytes(struct ss_core *core, int dev)
 	return idle;
 }
 
-uint64_t ss_limit_of(const struct ss_core *core, uint64_t total_bytes)
+uint64_t ss_limit_of(struct ss_core *core, int dev, uint64_t total_bytes)
 {
-	uint64_t limit = ss_amount_bytes(&core->opt.limit, total_bytes);
+	uint64_t limit = core->opt.limit.bytes;
 
+	/* The device may have more than its total (APUs), and percents are of what it has. */
+	if (core->opt.limit.percent > 0 && ss_pool_default(core, dev))
+		limit = ss_device_memory(core, dev)->limit;
 	return limit && limit < total_bytes ? limit : total_bytes;
+}
+
+/* Does the device have more than its total? Some APUs do. */
+static bool exceeds_total(struct ss_device_memory *d, uint64_t free_bytes, uint64_t total_bytes)
+{
+	if (free_bytes > total_bytes || atomic_load(&d->reserved) > total_bytes)
+		atomic_store(&d->exceeds_total, true);
+	return atomic_load(&d->exceeds_total);
 }
 
 void ss_mem_info(struct ss_core *core, int dev, uint64_t *free_bytes, uint64_t *total_bytes)
 {
-	uint64_t idle, limit, used;
+	uint64_t total = *total_bytes, idle, used;
+	struct ss_device_memory *d;
 
+	if (!is_device(core, dev))
+		return;
 	/* Programs size what they will need before they allocate. */
 	if (core->opt.limit.set)
 		(void)ss_pool_default(core, dev);
+	d = ss_device_memory(core, dev);
+	*total_bytes = ss_limit_of(core, dev, total);
 	idle = ss_idle_bytes(core, dev);
-	limit = dev >= 0 && dev < SS_MAX_DEVICES ? ss_device_memory(core, dev)->limit : 0;
-	*free_bytes = ss_min(*free_bytes + idle, *total_bytes);
-	if (limit && limit < *total_bytes) {
-		used = ss_minus(atomic_load(&ss_device_memory(core, dev)->reserved), idle) +
-		       atomic_load(&ss_device_memory(core, dev)->others);
-		*total_bytes = ss_limit_of(core, *total_bytes);
-		*free_bytes = ss_min(*free_bytes, ss_minus(limit, used));
+	/* Memory that comes and goes meanwhile may be in both figures. */
+	if (exceeds_total(d, *free_bytes, total))
+		*free_bytes += idle;
+	else
+		*free_bytes = ss_min(*free_bytes + idle, total);
+	if (d->limit) {
+		used = ss_minus(atomic_load(&d->reserved), idle) + atomic_load(&d->others);
+		*free_bytes = ss_min(*free_bytes, ss_minus(d->limit, used));
 	}
 }
 

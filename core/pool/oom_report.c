@@ -82,6 +82,7 @@ void ss_oom_visit(struct ss_core *core, int dev, const struct ss_oom_visitor *v,
 
 	d.known = SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, dev, &d.free_bytes,
 						    &d.total_bytes)) == SS_OK;
+	d.total_bytes = ss_max(d.total_bytes, core->info[dev].total_bytes);
 	if (!core->drv.limit || !core->drv.limit(core->drv.ctx, d.cause, sizeof(d.cause)))
 		d.cause[0] = '\0';
 	v->device(&d, arg);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "core/base/deadline.h"
 #include "driver/rocm/access_probe.h"
@@ -99,7 +100,7 @@ static int device_count(void *ctx)
 static enum ss_status device_info(void *ctx, int dev, struct ss_device_info *out)
 {
 	struct ss_scope s;
-	size_t total = 0;
+	size_t total = 0, left = 0, said = 0;
 	int integrated = 0;
 	const char *why;
 
@@ -111,12 +112,18 @@ static enum ss_status device_info(void *ctx, int dev, struct ss_device_info *out
 		return SS_ERR_NO_DEVICE;
 	if (SS_HIP(hipDeviceGetName, out->name, (int)sizeof(out->name), dev) != hipSuccess)
 		snprintf(out->name, sizeof(out->name), "device %d", dev);
+	if (SS_HIP(hipMemGetInfo, &left, &said) != hipSuccess)
+		left = said = 0;
 	if (SS_HIP(hipDeviceTotalMem, &total, dev) != hipSuccess)
-		(void)SS_HIP(hipMemGetInfo, NULL, &total);
-	out->total_bytes = total;
+		total = said;
+	out->total_bytes = total > left ? total : left;
 	if (SS_HIP(hipDeviceGetAttribute, &integrated, hipDeviceAttributeIntegrated, dev) ==
 	    hipSuccess)
 		out->integrated = integrated != 0;
+	/* The memory of an APU is the host's, and its total may be a part of it. */
+	if (out->integrated)
+		out->most_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) *
+				  (uint64_t)sysconf(_SC_PAGESIZE);
 	out->chunk_bytes = ss_rocm_usable(dev, SS_BACKING_VMM, &why) ? ss_rocm_vmm_min_chunk(dev) :
 								       0;
 	out->no_hsa = !ss_rocm_usable(dev, SS_BACKING_HSA, &why);

@@ -55,7 +55,7 @@ hipError_t do_hipDeviceTotalMem(size_t *bytes, hipDevice_t dev)
 	hipError_t err = REAL(hipDeviceTotalMem, bytes, dev);
 
 	if (err == hipSuccess && bytes)
-		*bytes = ss_limit_of(ss_core, *bytes);
+		*bytes = ss_limit_of(ss_core, dev, *bytes);
 	return ss_result(err);
 }
 
@@ -66,13 +66,13 @@ _Static_assert(offsetof(hipDeviceProp_t, totalGlobalMem) ==
 		       (HIP_VERSION_MAJOR < 6 ? TOTAL_R0000 : TOTAL_R0600),
 	       "the layout");
 
-static hipError_t limit_at(void *prop, size_t offset, hipError_t err)
+static hipError_t limit_at(void *prop, size_t offset, int dev, hipError_t err)
 {
 	size_t total;
 
 	if (err == hipSuccess && prop) {
 		memcpy(&total, (char *)prop + offset, sizeof(total));
-		total = ss_limit_of(ss_core, total);
+		total = ss_limit_of(ss_core, dev, total);
 		memcpy((char *)prop + offset, &total, sizeof(total));
 	}
 	return ss_result(err);
@@ -81,17 +81,17 @@ static hipError_t limit_at(void *prop, size_t offset, hipError_t err)
 /* This symbol has the old layout in every release. */
 hipError_t do_hipGetDeviceProperties(SS_OLD_PROPERTIES *prop, int dev)
 {
-	return limit_at(prop, TOTAL_R0000, REAL(hipGetDeviceProperties, prop, dev));
+	return limit_at(prop, TOTAL_R0000, dev, REAL(hipGetDeviceProperties, prop, dev));
 }
 
 hipError_t do_hipGetDevicePropertiesR0000(void *prop, int dev)
 {
-	return limit_at(prop, TOTAL_R0000, REAL(hipGetDevicePropertiesR0000, prop, dev));
+	return limit_at(prop, TOTAL_R0000, dev, REAL(hipGetDevicePropertiesR0000, prop, dev));
 }
 
 hipError_t do_hipGetDevicePropertiesR0600(SS_PROPERTIES *prop, int dev)
 {
-	return limit_at(prop, TOTAL_R0600, REAL(hipGetDevicePropertiesR0600, prop, dev));
+	return limit_at(prop, TOTAL_R0600, dev, REAL(hipGetDevicePropertiesR0600, prop, dev));
 }
 
 /* 5.x has pools but reports that it has not. The total memory has no room in an int, but under a
@@ -103,8 +103,8 @@ hipError_t do_hipDeviceGetAttribute(int *value, hipDeviceAttribute_t attr, int d
 
 	if (err == hipSuccess && attr == hipDeviceAttributeTotalGlobalMem && value &&
 	    ss_limited() && REAL(hipDeviceTotalMem, &total, dev) == hipSuccess &&
-	    ss_limit_of(ss_core, total) < total) {
-		total = ss_limit_of(ss_core, total);
+	    ss_limit_of(ss_core, dev, total) < total) {
+		total = ss_limit_of(ss_core, dev, total);
 		*value = total < INT_MAX ? (int)total : INT_MAX;
 	}
 

@@ -34,6 +34,7 @@ static const struct {
 	long min, max;
 } table[] = {
 	{"SOMASIM_VRAM", K_SIZE, &sim_opt.vram, 0, 0},
+	{"SOMASIM_TOTAL", K_SIZE, &sim_opt.total, 0, 0},
 	{"SOMASIM_DEVICES", K_INT, &sim_opt.devices, 1, SIM_MAX_DEVICES},
 	{"SOMASIM_NO_DEVICE", K_BOOL, &sim_opt.no_device, 0, 0},
 	{"SOMASIM_SEED", K_SEED, &sim_opt.seed, 0, 0},
@@ -221,4 +222,6 @@ __attribute__((constructor(101))) static void options_init(void)
 	if (sim_opt.vram < (16 << 20))
 		sim_opt.vram = 16 << 20;
 	sim_opt.vram &= ~(SIM_HUGE_PAGE - 1);
+	if (!sim_opt.total)
+		sim_opt.total = sim_opt.vram;
 }

@@ -44,7 +44,8 @@ enum sim_quirk {
 };
 
 struct sim_options {
-	uint64_t vram; /* bytes per device, a multiple of SIM_HUGE_PAGE */
+	uint64_t vram;  /* bytes per device, a multiple of SIM_HUGE_PAGE */
+	uint64_t total; /* what HIP calls the total */
 	int devices;
 	bool no_device;
 	uint64_t seed;

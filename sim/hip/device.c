@@ -89,7 +89,7 @@ hipError_t i_hipDeviceTotalMem(size_t *n, hipDevice_t d)
 		return hipErrorInvalidValue;
 	if (check_device(d))
 		return hipErrorInvalidDevice;
-	*n = sim_opt.vram;
+	*n = sim_opt.total;
 	return hipSuccess;
 }
 

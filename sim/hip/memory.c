@@ -163,6 +163,6 @@ hipError_t i_hipMemGetInfo(size_t *avail, size_t *total)
 	if (avail)
 		*avail = sim_free_bytes(d) & ~(size_t)1023;
 	if (total)
-		*total = sim_opt.vram;
+		*total = sim_opt.total;
 	return hipSuccess;
 }

@@ -13,7 +13,7 @@ static void fill(hipDeviceProp_t *p, int d)
 {
 	memset(p, 0, sizeof *p);
 	strcpy(p->name, "somasim software device");
-	p->totalGlobalMem = sim_opt.vram;
+	p->totalGlobalMem = sim_opt.total;
 	p->sharedMemPerBlock = 65536;
 	p->regsPerBlock = 65536;
 	p->warpSize = 64;
@@ -142,7 +142,7 @@ hipError_t i_hipDeviceGetAttribute(int *v, hipDeviceAttribute_t attr, int d)
 	case hipDeviceAttributeMaxRegistersPerBlock: case hipDeviceAttributeMaxSharedMemoryPerBlock:
 	case hipDeviceAttributeMaxSharedMemoryPerMultiprocessor: *v = 65536; break;
 	case hipDeviceAttributeTextureAlignment: case hipDeviceAttributeTexturePitchAlignment: *v = 256; break;
-	case hipDeviceAttributeTotalGlobalMem: *v = (int)(sim_opt.vram > 0x7fffffff ? 0x7fffffff : sim_opt.vram); break;
+	case hipDeviceAttributeTotalGlobalMem: *v = (int)(sim_opt.total > 0x7fffffff ? 0x7fffffff : sim_opt.total); break;
 	case hipDeviceAttributeWarpSize: *v = 64; break;
 	case hipDeviceAttributeMemoryPoolsSupported: *v = V6; break;
 	/* Debian 12's header does not have these; later headers append them in this order. */
