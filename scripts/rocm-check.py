@@ -30,7 +30,7 @@ cxx_only = re.compile(r'_Z\d+hip\w+|hipExtModuleLaunchKernel|hipHccModuleLaunchK
 # Exported beside the entries.
 beside = {'hsa_amd_ipc_memory_create', 'hsa_amd_register_system_event_handler',
           'rocprofiler_register_library_api_table',
-          'somashim_report', '__hipRegisterManagedVar', '_exit', '_Exit', 'dlsym', 'dlvsym',
+          'somashim_report', 'somashim_version', '__hipRegisterManagedVar', '_exit', '_Exit', 'dlsym', 'dlvsym',
           '__asan_default_options', '__tsan_default_suppressions'}
 # Functions of libc that the shim wraps on purpose: so that statistics are written by an end of these
 # kinds, too, and to answer for addresses of HIP.

@@ -6,6 +6,7 @@
 #ifndef SS_ROCM_ELF_TABLES_H
 #define SS_ROCM_ELF_TABLES_H
 
+#include <elf.h>
 #include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -110,6 +111,12 @@ static inline uintptr_t ss_elf_address(const struct ss_elf *d, const char *name,
 	const ElfW(Sym) *s = ss_elf_find(d, name);
 
 	return s && ELF64_ST_TYPE(s->st_info) == type ? d->base + s->st_value : 0;
+}
+
+/* Is it this library, or another copy of it, of whatever version (copies.h)? */
+static inline bool ss_elf_is_copy(const struct ss_elf *d)
+{
+	return ss_elf_address(d, "somashim_report", STT_OBJECT) != 0;
 }
 
 #endif

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the ELF tables of a loaded object. Takes no lock and allocates nothing. */
 #include <elf.h>
+#include <string.h>
 
 #include "driver/rocm/loaded_object.h"
+
+static unsigned started;
 
 bool ss_elf_dynamic(const struct dl_phdr_info *info, struct ss_elf *d)
 {
@@ -35,6 +38,14 @@ bool ss_elf_is_hip(const struct ss_elf *elf)
 	return ss_elf_find(elf, "hipMalloc") && ss_elf_find(elf, "__hipRegisterFatBinary");
 }
 
+bool ss_elf_function(const struct ss_elf *elf, const char *name)
+{
+	const ElfW(Sym) *s = ss_elf_find(elf, name);
+
+	return s && (ELF64_ST_TYPE(s->st_info) == STT_FUNC ||
+		     ELF64_ST_TYPE(s->st_info) == STT_GNU_IFUNC);
+}
+
 bool ss_elf_holds(const struct dl_phdr_info *info, uintptr_t addr)
 {
 	for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -45,4 +56,35 @@ bool ss_elf_holds(const struct dl_phdr_info *info, uintptr_t addr)
 			return true;
 	}
 	return false;
+}
+
+struct count {
+	unsigned objects;
+	bool passed_us, libc_behind;
+};
+
+static int count_one(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const char *base = strrchr(info->dlpi_name, '/');
+	struct count *c = arg;
+
+	(void)size;
+	c->objects++;
+	c->libc_behind |= c->passed_us && base && !strncmp(base, "/libc.so", 8);
+	c->passed_us |= ss_elf_holds(info, (uintptr_t)&started);
+	return 0;
+}
+
+/* The C library stands behind us only if we were loaded with the program. */
+__attribute__((constructor)) static void count_started(void)
+{
+	struct count c = {0};
+
+	dl_iterate_phdr(count_one, &c);
+	started = c.libc_behind ? c.objects : 0;
+}
+
+unsigned ss_objects_started(void)
+{
+	return started;
 }

@@ -15,7 +15,12 @@ void *ss_elf_symbol(const struct dl_phdr_info *info, const char *name);
 /* Is the object a HIP runtime? One registers code objects too; another interposer has no reason
  * to. */
 bool ss_elf_is_hip(const struct ss_elf *elf);
+/* Whether the object defines the name as a function. */
+bool ss_elf_function(const struct ss_elf *elf, const char *name);
 /* Whether the address lies in the object. */
 bool ss_elf_holds(const struct dl_phdr_info *info, uintptr_t addr);
+/* The number of objects that were loaded with the program. They are the first in the loader's list,
+ * they stay, and all are in its global scope. 0: unknown, because this library came later. */
+unsigned ss_objects_started(void);
 
 #endif

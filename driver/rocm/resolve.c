@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the HIP and HSA runtimes that the process has loaded.
+ * Finds the HIP and HSA runtimes that the process has loaded, and the real function of each name.
  *
- * RTLD_NEXT finds nothing if the runtime was loaded with an RTLD_LOCAL plugin, and the file
- * may be called libamdhip64.so.5, .6, .7 or (in torch wheels) just .so. So we search the list
- * of loaded objects for one that exports hipMalloc, and use the handle of that object.
- * Objects after us in the list are preferred: one before us is another preload, which calls
- * us, and calling it from here would never end.
+ * RTLD_NEXT finds nothing if the runtime was loaded with an RTLD_LOCAL plugin, and it finds another
+ * copy of this library (copies.h). So we search the list of loaded objects for those that export
+ * hipMalloc; the file may be called libamdhip64.so.5, .6, .7 or (in torch wheels) just .so. Objects
+ * after us in the list are preferred: one before us is another preload, which calls us, and calling
+ * it from here would never end.
+ *
+ * Another preload behind us may define some of the names only. Where the runtime is in the global
+ * scope, a call by name would reach that preload first. So each name is the first object's that has
+ * it, among the objects that started with the program and the runtimes.
  *
  * Locks: publish_lock, held only while results are stored. The loader is asked without it,
  * because a thread may be in a constructor under dlopen() and hold the loader's lock. Two
@@ -20,18 +24,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/rocm/loaded_object.h"
+#include "driver/rocm/copies.h"
 #include "driver/rocm/guard.h"
+#include "driver/rocm/loaded_object.h"
 #include "driver/rocm/resolve.h"
-
-#define MAX_OBJECTS 8
 
 __thread struct ss_tls ss_tls __attribute__((tls_model("initial-exec")));
 _Atomic int ss_captures, ss_captures_blocking;
 
+struct object {
+	struct ss_elf elf;
+	const char *name;       /* the loader's */
+	_Atomic(void *) handle; /* of dlopen(); NULL: not asked for yet */
+	bool runtime;           /* it has the symbol that all were searched for */
+	bool hip;               /* ... and registers code objects */
+};
+
 struct objects {
-	_Atomic int ready; /* number of handles; 0 = nothing was found yet */
-	void *handle[MAX_OBJECTS];
+	_Atomic int ready;   /* number in the list; 0 = no runtime was found yet */
+	struct object *list; /* in the order of the loader */
 };
 
 static pthread_mutex_t publish_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -46,73 +57,131 @@ static atomic_bool runtime_known;
 struct search {
 	const char *symbol;
 	bool passed_us;
-	int before, count;
-	char *name[MAX_OBJECTS * 2]; /* in the order of the loader */
+	unsigned index;
+	int count, allocated;
+	int before, behind; /* runtimes in front of us and behind us */
+	struct object *list;
 };
 
 static int collect(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct search *s = arg;
+	struct object o = {.name = info->dlpi_name};
+	bool started = s->index++ < ss_objects_started();
 
 	(void)size;
 	if (ss_elf_holds(info, (uintptr_t)&ss_runtime_find)) {
 		s->passed_us = true;
-		s->before = s->count;
 		return 0;
 	}
 	/* The program itself has an empty name, so dlopen() cannot find it. */
-	if (s->count == MAX_OBJECTS * 2 || !info->dlpi_name[0] || !ss_elf_exports(info, s->symbol))
+	if (!info->dlpi_name[0] || !ss_elf_dynamic(info, &o.elf) || ss_elf_is_copy(&o.elf))
 		return 0;
-	s->name[s->count] = strdup(info->dlpi_name);
-	if (s->name[s->count])
-		s->count++;
+	o.runtime = ss_elf_function(&o.elf, s->symbol);
+	o.hip = o.runtime && ss_elf_is_hip(&o.elf);
+	if (!o.runtime && !(started && s->passed_us))
+		return 0;
+	if (s->count == s->allocated) {
+		int more = s->allocated ? s->allocated * 2 : 64;
+		struct object *list = realloc(s->list, (size_t)more * sizeof(*list));
+
+		if (!list)
+			return 0;
+		s->list = list;
+		s->allocated = more;
+	}
+	s->list[s->count++] = o;
+	if (o.runtime)
+		++*(s->passed_us ? &s->behind : &s->before);
 	return 0;
 }
 
-/* dlopen() must not be called while the list is walked, so the walk collects names. `path`
- * gets the name of the first object; NULL: not wanted. */
-static bool find(struct objects *o, const char *symbol, char *path, size_t path_size)
+/* A handle also keeps the object from being unloaded. */
+static void *handle_of(struct object *o)
+{
+	void *h = atomic_load_explicit(&o->handle, memory_order_relaxed);
+
+	if (!h) {
+		h = dlopen(o->name, RTLD_NOLOAD | RTLD_LAZY);
+		atomic_store_explicit(&o->handle, h, memory_order_relaxed);
+	}
+	return h;
+}
+
+/* Leaves the runtimes that are to be used, and the objects whose names come before theirs. Those in
+ * front of us count only if none is behind us. `global`: a runtime is in the global scope. */
+static void keep(struct search *s, bool global)
+{
+	int n = 0, end = 0;
+
+	for (int i = 0; i < s->count; i++) {
+		struct object *o = &s->list[i];
+
+		if (o->runtime ? (s->behind && i < s->before) || !handle_of(o) : !global)
+			continue;
+		s->list[n++] = *o;
+		if (o->runtime)
+			end = n;
+	}
+	s->count = end;
+}
+
+/* Asks for a function that a runtime has and nobody else: no sanitizer, no interposer, and not
+ * us. */
+bool ss_runtime_global(const char *name)
+{
+	return dlsym(RTLD_DEFAULT,
+		     strncmp(name, "hsa_", 4) ? "__hipRegisterFatBinary" : "hsa_iterate_agents");
+}
+
+/* dlopen() must not be called while the list is walked, so the walk collects objects. */
+static bool find(struct objects *o, const char *symbol)
 {
 	struct search s = {.symbol = symbol};
-	void *handle[MAX_OBJECTS];
-	int n = 0, first;
 
 	dl_iterate_phdr(collect, &s);
-	first = s.passed_us && s.before < s.count ? s.before : 0;
-	for (int i = first; i < s.count && n < MAX_OBJECTS; i++) {
-		/* The handle also keeps the object from being unloaded. */
-		void *h = dlopen(s.name[i], RTLD_NOLOAD | RTLD_LAZY);
-
-		if (!h)
-			continue;
-		if (n == 0 && path)
-			snprintf(path, path_size, "%s", s.name[i]);
-		handle[n++] = h;
-	}
-	for (int i = 0; i < s.count; i++)
-		free(s.name[i]);
-	if (!n)
-		return false;
+	keep(&s, s.behind && ss_runtime_global(symbol));
 	pthread_mutex_lock(&publish_lock);
-	if (!atomic_load(&o->ready)) {
-		memcpy(o->handle, handle, (size_t)n * sizeof(handle[0]));
-		atomic_store_explicit(&o->ready, n, memory_order_release);
+	if (s.count && !atomic_load(&o->ready)) {
+		o->list = s.list;
+		s.list = NULL;
+		atomic_store_explicit(&o->ready, s.count, memory_order_release);
 	}
 	pthread_mutex_unlock(&publish_lock);
-	return true;
+	free(s.list);
+	return s.count;
+}
+
+static bool find_hsa(void)
+{
+	return atomic_load(&hsa.ready) || find(&hsa, "hsa_init");
 }
 
 static void *symbol_in(struct objects *o, const char *name)
 {
 	int n = atomic_load_explicit(&o->ready, memory_order_acquire);
+	void *h, *p;
 
-	for (int i = 0; i < n; i++) {
-		void *p = dlsym(o->handle[i], name);
-
-		if (p)
+	for (int i = 0; i < n; i++)
+		if (ss_elf_function(&o->list[i].elf, name) && (h = handle_of(&o->list[i])) &&
+		    (p = dlsym(h, name)))
 			return p;
-	}
+	/* What a runtime is linked with. */
+	for (int i = 0; i < n; i++)
+		if (o->list[i].runtime && (p = dlsym(handle_of(&o->list[i]), name)))
+			return p;
 	return NULL;
+}
+
+/* The runtime itself rather than an interposer with functions of its names. */
+static const char *path_of(const struct objects *o)
+{
+	int n = atomic_load_explicit(&o->ready, memory_order_acquire), first = n;
+
+	for (int i = n - 1; i >= 0; i--)
+		if (o->list[i].runtime && (o->list[i].hip || first == n || !o->list[first].hip))
+			first = i;
+	return o->list[first].name;
 }
 
 static int soname_major(const char *path)
@@ -128,8 +197,9 @@ bool ss_runtime_find(void)
 
 	if (atomic_load_explicit(&runtime_known, memory_order_acquire))
 		return true;
-	if (!find(&hip, "hipMalloc", found.path, sizeof(found.path)))
+	if (!find(&hip, "hipMalloc"))
 		return false;
+	snprintf(found.path, sizeof(found.path), "%s", path_of(&hip));
 	found.major = soname_major(found.path);
 	if (!found.major)
 		found.major = 5;
@@ -188,7 +258,7 @@ static bool versioned_in(struct objects *o, const char *name, const char *versio
 	int n = atomic_load_explicit(&o->ready, memory_order_acquire);
 
 	for (int i = 0; i < n; i++)
-		if (dlvsym(o->handle[i], name, version))
+		if (o->list[i].runtime && dlvsym(handle_of(&o->list[i]), name, version))
 			return true;
 	return false;
 }
@@ -196,8 +266,7 @@ static bool versioned_in(struct objects *o, const char *name, const char *versio
 bool ss_runtime_versioned(const char *name, const char *version)
 {
 	return (ss_runtime_find() && versioned_in(&hip, name, version)) ||
-	       ((atomic_load(&hsa.ready) || find(&hsa, "hsa_init", NULL, 0)) &&
-		versioned_in(&hsa, name, version));
+	       (find_hsa() && versioned_in(&hsa, name, version));
 }
 
 void *ss_hsa_symbol(const char *name)
@@ -207,14 +276,14 @@ void *ss_hsa_symbol(const char *name)
 	/* The HSA runtime that HIP depends on comes first, because HIP knows its memory. */
 	if (atomic_load_explicit(&hip.ready, memory_order_acquire))
 		p = symbol_in(&hip, name);
-	if (!p && (atomic_load(&hsa.ready) || find(&hsa, "hsa_init", NULL, 0)))
+	if (!p && find_hsa())
 		p = symbol_in(&hsa, name);
 	return p;
 }
 
 void *ss_register_symbol(const char *name)
 {
-	if (!atomic_load(&tools.ready) && !find(&tools, name, NULL, 0))
+	if (!atomic_load(&tools.ready) && !find(&tools, name))
 		return NULL;
 	return symbol_in(&tools, name);
 }

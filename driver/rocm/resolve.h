@@ -28,11 +28,15 @@ struct ss_real_fn {
 /* Overrides what ss_runtime_symbol() finds, for a runtime whose exported functions lead back
  * to us. Call it once, before the first look-up of these names; `list` must stay valid. */
 void ss_runtime_set(const struct ss_real_fn *list, unsigned count);
-/* The real function of that name, or NULL. */
+/* The real function of that name, or NULL: the next one behind us. That may be another
+ * preload's. */
 void *ss_runtime_symbol(const char *name);
+/* Is the runtime that such a name belongs to, HIP or HSA, in the global scope, where every
+ * reference finds it? Asks the loader, which may keep an error for dlerror(). */
+bool ss_runtime_global(const char *name);
 /* Has a runtime that is loaded this name under this symbol version? Looks at the exports only. */
 bool ss_runtime_versioned(const char *name, const char *version);
-/* The same in the HSA runtime. It works in a process without HIP too. */
+/* As ss_runtime_symbol() in the HSA runtime. It works in a process without HIP too. */
 void *ss_hsa_symbol(const char *name);
 /* The same in librocprofiler-register, if it is loaded. */
 void *ss_register_symbol(const char *name);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "driver/rocm/copies.h"
 #include "driver/rocm/rocm.h"
 #include "shim/process/bypass.h"
 #include "shim/process/current_device.h"
@@ -194,7 +195,7 @@ __attribute__((destructor)) static void fini(void)
 	int state = atomic_load(&ss_state);
 
 	ss_state_set(state, state == SS_ON || state == SS_EXITING ? SS_EXITING : SS_OFF);
-	if (state == SS_UNKNOWN && !ss_real_resolved())
+	if (state == SS_UNKNOWN && !ss_real_resolved() && !ss_copy_aside())
 		report_unused();
 	if (state != SS_ON && state != SS_EXITING)
 		return;

@@ -15,6 +15,7 @@
 
 #include "core/core.h"
 #include "core/statistics.h"
+#include "driver/rocm/copies.h"
 #include "shim/process/report.h"
 
 union ss_report_page somashim_report __attribute__((aligned(SS_REPORT_BYTES)));
@@ -43,7 +44,8 @@ __attribute__((constructor)) static void open_report(void)
 	struct stat st;
 	int fd;
 
-	if (!path || !*path)
+	/* The copy in front of us has mapped it, and may share the variable with us. */
+	if (!path || !*path || ss_copy_aside())
 		return;
 	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)

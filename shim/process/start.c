@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "driver/rocm/copies.h"
 #include "driver/rocm/quirks.h"
 #include "driver/rocm/rocm.h"
 #include "shim/process/banner.h"
@@ -103,11 +104,19 @@ static void selftest(const struct ss_options *options, int devices)
 		usleep(1000);
 }
 
-/* Reads the options and finds the real functions. The runtime is asked for its version
- * first, which starts it, so that the functions are found after a runtime with an API
- * table has handed it out (route/api_table.c): until then its exports would lead back to
- * us. A disabled shim takes no table and asks nothing. False: no runtime yet, or no host
- * memory for the options; call again. */
+static void tell_copy(const char *serves, const char *version, const char *aside,
+		      const char *aside_version)
+{
+	ss_shim_log("two copies of libsomashim are loaded: %s (%s) serves the program, and %s (%s) "
+		    "stands aside",
+		    serves, version, aside, aside_version);
+}
+
+/* Reads the options and finds the real functions. The runtime is asked for its version first, which
+ * starts it, so that the functions are found after a runtime with an API table has handed it out
+ * (route/api_table.c): until then its exports would lead back to us. A shim that is disabled or
+ * stands aside takes no table and asks nothing. False: no runtime yet, or no host memory for the
+ * options; call again. */
 static bool find_real(struct ss_options **options)
 {
 	*options = NULL;
@@ -116,6 +125,8 @@ static bool find_real(struct ss_options **options)
 	*options = malloc(sizeof(**options)); /* on the heap: too large for some stacks */
 	if (*options)
 		ss_options_read(*options, environ, NULL);
+	if (*options && ss_copy_aside())
+		(*options)->disable = true;
 	if (!*options || !(*options)->disable)
 		ss_runtime_ask_version();
 	return ss_real_resolve() && *options;
@@ -151,11 +162,14 @@ static void start(void)
 	}
 	pthread_mutex_unlock(&start_lock);
 	free(options);
-	if (first)
-		ss_report_add(devices > 0 ? &somashim_report.r.used : &somashim_report.r.off);
-	if (first)
-		ss_recording_describe(devices);
-	if (first && ss_options.verbose)
+	if (!first)
+		return;
+	ss_copies_tell(tell_copy);
+	if (ss_copy_aside())
+		return;
+	ss_report_add(devices > 0 ? &somashim_report.r.used : &somashim_report.r.off);
+	ss_recording_describe(devices);
+	if (ss_options.verbose)
 		ss_banner(devices);
 }
 

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "driver/rocm/copies.h"
 #include "driver/rocm/resolve.h"
 #include "shim/handlers.h"
 #include "shim/process/bypass.h"
@@ -75,7 +76,7 @@ static bool wanted(void)
 	if (!options)
 		return false;
 	ss_options_read(options, environ, NULL);
-	is = options->api_table && !options->disable;
+	is = options->api_table && !options->disable && !ss_copy_aside();
 	free(options);
 	return is;
 }

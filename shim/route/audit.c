@@ -75,7 +75,8 @@ EXPORT unsigned int la_objopen(struct link_map *map, Lmid_t lmid, uintptr_t *coo
 	if (lmid != LM_ID_BASE)
 		return 0;
 	if (called(map->l_name, "libsomashim.so")) {
-		shim = map;
+		if (!shim) /* other copies stand aside (driver/rocm/copies.h) */
+			shim = map;
 		kind = SHIM;
 	} else if (called(map->l_name, "libamdhip64") || called(map->l_name, "libhsa-runtime64")) {
 		kind = RUNTIME;

@@ -10,7 +10,8 @@
  *
  * RTLD_DEFAULT and RTLD_NEXT of a caller behind us do not lead to us, or lead to us although the
  * runtime has no such function or there is no runtime. So they are answered by whether a runtime
- * has it.
+ * has it. If that runtime was loaded with RTLD_LOCAL, the program finds nothing there, as without
+ * us; of a library that came later we cannot tell what it would find, so it finds our function.
  *
  * Locks: none of its own.
  */
@@ -18,6 +19,7 @@
 #include <elf.h>
 #include <stddef.h>
 
+#include "driver/rocm/copies.h"
 #include "driver/rocm/loaded_object.h"
 #include "driver/rocm/resolve.h"
 #include "shim/process/report.h"
@@ -27,11 +29,14 @@
 struct look {
 	const struct ss_dlsym *call;
 	uintptr_t found; /* an address that the real function gave; 0: none */
+	unsigned index;  /* of the object that is looked at */
 	bool passed_us;
+	bool caller_started;  /* the caller is the program, or was loaded with it: what it finds by
+			       * RTLD_DEFAULT is the global scope and nothing else */
 	bool caller_behind;   /* the caller stands behind us in the loader's order */
 	bool caller_defines;  /* ... defines the name itself, as a function */
 	bool caller_runtime;  /* ... is a runtime */
-	bool found_runtime;   /* `found` lies in a runtime */
+	bool found_runtime;   /* `found` lies in a runtime, or in a copy of us that stands aside */
 	bool runtime_defines; /* a runtime has the name */
 	bool other_defines;   /* something else has it, which is not ours */
 };
@@ -47,9 +52,12 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
 	struct look *l = arg;
 	const ElfW(Sym) * own;
 	struct ss_elf elf;
-	bool runtime, caller, found;
+	bool runtime, caller, found, copy;
+
+	bool started = !l->index || l->index < ss_objects_started();
 
 	(void)size;
+	l->index++;
 	if (ss_elf_holds(info, (uintptr_t)l->call->ours)) {
 		l->passed_us = true;
 		return 0;
@@ -60,10 +68,12 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
 		return 0;
 	own = ss_elf_find(&elf, l->call->name);
 	runtime = (own || caller || found) && is_runtime(&elf);
+	copy = (own || found) && ss_elf_is_copy(&elf);
 	l->runtime_defines |= own && runtime;
-	l->other_defines |= own && !runtime;
-	l->found_runtime |= found && runtime;
+	l->other_defines |= own && !runtime && !copy;
+	l->found_runtime |= found && (runtime || copy);
 	if (caller) {
+		l->caller_started = started;
 		l->caller_behind = l->passed_us;
 		l->caller_defines = own && ELF64_ST_TYPE(own->st_info) == STT_FUNC;
 		l->caller_runtime = runtime;
@@ -96,6 +106,27 @@ static struct ss_dlsym_verdict nowhere(const struct ss_dlsym *c)
 	return final(libc ? c->real(libc, c->name) : NULL);
 }
 
+/* The runtime was loaded with RTLD_LOCAL, so that without us the global scope has no such name. A
+ * program that looks whether there is HIP must then find none, and go another way. */
+static bool hidden(const struct ss_dlsym *c, const struct look *l)
+{
+	bool is = !l->other_defines && c->real(RTLD_DEFAULT, c->name) == c->ours &&
+		  !ss_runtime_global(c->name);
+
+	(void)dlerror();
+	return is;
+}
+
+static bool is_program(void *handle)
+{
+	void *program = dlopen(NULL, RTLD_LAZY | RTLD_NOLOAD);
+	bool is = handle == program;
+
+	if (program)
+		dlclose(program);
+	return is;
+}
+
 /* A name of the runtime in no particular handle, of a caller that is to get ours. */
 static struct ss_dlsym_verdict anywhere(const struct ss_dlsym *c, struct look *l)
 {
@@ -120,13 +151,17 @@ struct ss_dlsym_verdict ss_dlsym_answer(const struct ss_dlsym *c)
 	bool pseudo = c->handle == RTLD_DEFAULT || c->handle == RTLD_NEXT;
 	struct look l = {.call = c};
 
+	if (ss_copy_aside())
+		return on;
 	if (!pseudo) {
 		void *found = resolve(c, c->handle);
 
-		if (!found || found == c->ours)
+		if (!found || (found == c->ours && !is_program(c->handle)))
 			return final(found);
 		l.found = (uintptr_t)found;
 		dl_iterate_phdr(look_at, &l);
+		if (found == c->ours)
+			return hidden(c, &l) ? nowhere(c) : final(found);
 		if (!l.found_runtime || l.caller_runtime || (l.caller_behind && l.caller_defines))
 			return final(found);
 		return final_ours(c);
@@ -136,6 +171,8 @@ struct ss_dlsym_verdict ss_dlsym_answer(const struct ss_dlsym *c)
 		return on;
 	if (!l.runtime_defines)
 		return l.other_defines ? on : nowhere(c);
+	if (l.caller_started && hidden(c, &l))
+		return nowhere(c);
 	/* In front of us RTLD_NEXT leads to us, or to an interposer between. dlvsym() passes us. */
 	if (c->handle == RTLD_NEXT && !l.caller_behind && !c->version)
 		return on;

@@ -87,7 +87,7 @@ static const struct link_map *first_object(void)
 	return debug ? ((const struct r_debug *)debug)->r_map : NULL;
 }
 
-/* The first definition in the objects from `m` to `end`. */
+/* The first definition in the objects from `m` to `end`, without other copies of this library. */
 static uintptr_t search(const struct link_map *m, const struct link_map *end, const char *name)
 {
 	struct ss_elf elf;
@@ -95,7 +95,7 @@ static uintptr_t search(const struct link_map *m, const struct link_map *end, co
 
 	for (; m && m != end; m = m->l_next)
 		if (ss_elf_read(m->l_addr, m->l_ld, &elf) &&
-		    (at = ss_elf_address(&elf, name, STT_FUNC)))
+		    (at = ss_elf_address(&elf, name, STT_FUNC)) && !ss_elf_is_copy(&elf))
 			return at;
 	return 0;
 }

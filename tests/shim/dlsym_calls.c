@@ -2,7 +2,7 @@
 /*
  * dlsym() and dlvsym() mean under the preload what they mean without it, but for functions of HIP.
  *
- *   dlsym_calls [wrapped]
+ *   dlsym_calls [wrapped | wrapped-info]
  */
 #include "test.h"
 
@@ -97,6 +97,19 @@ int main(int argc, char **argv)
 		OK(hipMalloc(&p, 1000));
 		OK(hipFree(p));
 		CHECK(*wrapped == 1 && sim_count("hipMalloc") == 1);
+		return 0;
+	}
+	if (argc > 1) {
+		unsigned *wrapped = (unsigned *)dlsym(RTLD_DEFAULT, "wrapper_calls");
+		size_t left, total;
+
+		/* It has this function only. All others are the runtime's. */
+		CHECK(wrapped);
+		OK(hipMalloc(&p, 1000));
+		OK(hipFree(p));
+		*wrapped = 0;
+		OK(hipMemGetInfo(&left, &total));
+		CHECK(*wrapped == 1 && total >= left);
 		return 0;
 	}
 	if (!interposer) /* which is the caller that glibc sees */

@@ -3,7 +3,9 @@
  * The ways in which programs reach HIP. Prints "seen" if the runtime saw none of the allocations,
  * and "past" if it saw them all. routes.sh compares that with a table.
  *
- *   entry_routes WAY PLUGIN
+ *   [POINTERS=LIBRARY] entry_routes WAY PLUGIN
+ *
+ * POINTERS names a library that has pointers called as functions of HIP. It is loaded first.
  */
 #include <elf.h>
 #include <hsa/hsa.h>
@@ -105,6 +107,24 @@ static void *by_plugin_next(const char *name)
 static void *by_plugin_version(const char *name)
 {
 	return plugin_dlvsym(RTLD_DEFAULT, name, node(name));
+}
+
+/* The runtime was loaded with RTLD_LOCAL. A program that looks whether there is HIP finds none, as
+ * without us, and no error is left when it asks for what there is. */
+static void *by_handle_alone(const char *name)
+{
+	void *(*const looks[])(const char *) = {by_default, by_default_version, by_next,
+						by_next_version, by_program};
+
+	for (size_t i = 0; i < sizeof(looks) / sizeof(looks[0]); i++) {
+		const char *error;
+
+		CHECK(!looks[i](name));
+		error = dlerror();
+		CHECK(error && strstr(error, name));
+	}
+	CHECK(by_handle(name) && !dlerror());
+	return by_handle(name);
 }
 
 /* Triton: everything through the one function that it looks up by name. */
@@ -269,7 +289,7 @@ static const struct way {
 	{"handle-deepbind", LOCAL | RTLD_DEEPBIND, 0, by_handle},
 	{"dlvsym", LOCAL, 0, by_version},
 	{"default", GLOBAL, 0, by_default},
-	{"default-local", LOCAL, 0, by_default},
+	{"default-local", LOCAL, 0, by_handle_alone},
 	{"default-dlvsym", GLOBAL, 0, by_default_version},
 	{"next", GLOBAL, 0, by_next},
 	{"next-dlvsym", GLOBAL, 0, by_next_version},
@@ -289,6 +309,8 @@ static const struct way {
 
 static void go(const struct way *w, const char *path)
 {
+	if (getenv("POINTERS"))
+		CHECK(dlopen(getenv("POINTERS"), LOCAL));
 	if (w->hip_flags)
 		hip = dlopen(LIBRARY, w->hip_flags);
 	if (w->plugin_flags)
@@ -318,7 +340,7 @@ int main(int argc, char **argv)
 			go(&ways[i], argv[2]);
 			return 0;
 		}
-	hip = dlopen(LIBRARY, strcmp(how, "second-copy") ? LOCAL : GLOBAL);
+	hip = dlopen(LIBRARY, GLOBAL);
 	CHECK(hip && preloaded());
 	if (!strcmp(how, "second-copy"))
 		second_copy();
