@@ -18,6 +18,7 @@
 #include "cli/cli.h"
 #include "cli/readers/temporary_file.h"
 #include "cli/run_preload.h"
+#include "cli/run_program.h"
 #include "cli/writers/output.h"
 #include "config/options.h"
 #include "trace/file_name.h"
@@ -226,8 +227,10 @@ static int judge(const struct arguments *a, struct outputs *o, char *const *path
 		return SS_EXIT_USAGE;
 	}
 	if (json_array_size(found.processes) == 0 && json_array_size(found.findings) == 0) {
-		fprintf(stderr, "somashim: nothing was checked: the program used no device, or was "
-				"killed before it ended\n");
+		char why[PATH_MAX * 2 + 64];
+		bool known = !a->merge && ss_program_obstacle(a->program[0], why, sizeof(why));
+		fprintf(stderr, "somashim: nothing was checked: %s\n",
+			known ? why : "the program used no device, or was killed before it ended");
 	}
 	if (running) {
 		fprintf(stderr, "somashim: processes that the program started run on: they were "
@@ -281,7 +284,7 @@ static int run(const struct arguments *a, const struct ss_suppressions *s, const
 	if (!ss_file_name_append(pattern, sizeof(pattern) - strlen("/%p.json"), folder))
 		return ss_cli_error("check: %s: the name is too long: see TMPDIR", folder);
 	strcat(pattern, "/%p.json");
-	if (!ss_preload_enter(a->audit ? a->program[0] : NULL, true, err, sizeof(err)))
+	if (!ss_preload_enter(a->program[0], a->audit, true, err, sizeof(err)))
 		return ss_cli_error("check: %s", err);
 	if (!outputs_open(&o, a, NULL, err, sizeof(err))) {
 		ss_cli_error("check: %s", err);

@@ -161,7 +161,7 @@ int ss_cmd_record(int argc, char **argv)
 		return ss_cli_error("record: %s: %s", a.output ? a.output : pattern,
 				    errno == ENODEV ? "it is no regular file" : strerror(errno));
 	}
-	if (!ss_preload_enter(a.audit ? a.program[0] : NULL, true, err, sizeof(err)))
+	if (!ss_preload_enter(a.program[0], a.audit, true, err, sizeof(err)))
 		return ss_cli_error("record: %s", err);
 	struct ss_report *report = ss_run_report_open(err, sizeof(err));
 	if (!report)

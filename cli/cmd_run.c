@@ -56,7 +56,7 @@ int ss_cmd_run(int argc, char **argv)
 	pid_t started;
 
 	ss_arguments_parse(&argp, argc, argv, ARGP_IN_ORDER, &a);
-	if (!ss_preload_enter(a.audit ? a.program[0] : NULL, a.quiet, err, sizeof(err)))
+	if (!ss_preload_enter(a.program[0], a.audit, a.quiet, err, sizeof(err)))
 		return ss_cli_error("run: %s", err);
 	if (!a.quiet) {
 		if (ss_job_rank() == 0) /* one table per job */

@@ -130,7 +130,7 @@ static bool prepare_environment(bool save, char *err, size_t err_size)
 	setenv("SOMASHIM_SELFTEST", "1", 1);
 	setenv("SOMASHIM_VERBOSE", "1", 1);
 	setenv("SOMASHIM_REMEMBER", save ? "1" : "0", 1);
-	return ss_preload_enter(NULL, true, err, err_size);
+	return ss_preload_enter(NULL, false, true, err, err_size);
 }
 
 static pid_t start(const char *runtime, int *fd)

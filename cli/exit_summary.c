@@ -178,7 +178,8 @@ static void print_reason(const struct ss_report *r, const char *program, int sta
 			"not used: no call into HIP of %s reached the library (none was "
 			"made, or in another link namespace: dlmopen)",
 			program);
-	} else if (ss_loader_refusal(ss_preload_library(), reason, sizeof(reason))) {
+	} else if (*ss_preload_library() &&
+		   ss_loader_refusal(ss_preload_library(), reason, sizeof(reason))) {
 		fprintf(stderr, "NOT LOADED: the dynamic loader refuses the library: %s", reason);
 		return;
 	} else if (ss_program_obstacle(program, reason, sizeof(reason))) {

@@ -9,6 +9,7 @@
 #include "cli/child.h"
 #include "cli/run_loader.h"
 #include "cli/run_preload.h"
+#include "cli/run_program.h"
 #include "cli/run_static_tls.h"
 
 #define PRELOAD "libsomashim.so"
@@ -66,12 +67,12 @@ static bool is_called(const char *path, size_t length, const char *name)
 }
 
 /* The list with `path` in the place of the first file of that name, or in front if there is none,
- * and without the others. To be freed; NULL: host memory is out. */
+ * and without the others. path NULL: without any. To be freed; NULL: host memory is out. */
 static char *replace(const char *list, const char *name, const char *path)
 {
-	size_t length = strlen(path);
+	size_t length = path ? strlen(path) : 0;
 	char *out = malloc(strlen(list) + length + 3), *end = out;
-	bool here = false;
+	bool here = !path;
 
 	if (!out)
 		return NULL;
@@ -115,6 +116,21 @@ static bool enter(const char *variable, const char *name, const char *path, char
 	return ok;
 }
 
+/* Takes all files of that name out of the variable's list. */
+static bool leave_out(const char *variable, const char *name, char *err, size_t err_size)
+{
+	const char *old = getenv(variable);
+	char *list = old ? replace(old, name, NULL) : NULL;
+
+	if (old && !list) {
+		snprintf(err, err_size, "out of memory");
+		return false;
+	}
+	bool ok = !list || (*list ? set(variable, list, err, err_size) : unsetenv(variable) == 0);
+	free(list);
+	return ok;
+}
+
 /* A program whose own options for AddressSanitizer stand before ours
  * (shim/process/sanitizers.c). */
 static bool allow_sanitizer(char *err, size_t err_size)
@@ -129,9 +145,13 @@ static bool allow_sanitizer(char *err, size_t err_size)
 	return set("ASAN_OPTIONS", value, err, err_size);
 }
 
-bool ss_preload_enter(const char *audited, bool quiet, char *err, size_t err_size)
+bool ss_preload_enter(const char *program, bool audit, bool quiet, char *err, size_t err_size)
 {
 	char path[PATH_BYTES];
+
+	if (program && ss_program_other_libc(program))
+		return leave_out("LD_PRELOAD", PRELOAD, err, err_size) &&
+		       leave_out("LD_AUDIT", AUDITOR, err, err_size);
 
 	if (!find_library(PRELOAD, library, sizeof(library))) {
 		snprintf(err, err_size, PRELOAD " was not found, last tried %s", library);
@@ -140,13 +160,13 @@ bool ss_preload_enter(const char *audited, bool quiet, char *err, size_t err_siz
 	if (!enter("LD_PRELOAD", PRELOAD, library, err, err_size) ||
 	    !allow_sanitizer(err, err_size))
 		return false;
-	if (!audited || !ss_loader_audits(NULL, quiet))
+	if (!audit || !ss_loader_audits(NULL, quiet))
 		return true;
 	if (!find_library(AUDITOR, path, sizeof(path))) {
 		snprintf(err, err_size, AUDITOR " was not found, last tried %s", path);
 		return false;
 	}
-	ss_static_tls_make_room(audited);
+	ss_static_tls_make_room(program);
 	return enter("LD_AUDIT", AUDITOR, path, err, err_size);
 }
 

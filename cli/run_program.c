@@ -12,6 +12,8 @@
 
 #include "cli/run_program.h"
 
+#define SCRIPTS 6 /* the kernel follows a script's interpreter that is a script itself so often */
+
 /* The file that execvp() would take. */
 static bool find(const char *program, char path[PATH_MAX])
 {
@@ -56,13 +58,24 @@ static bool read_loader(int fd, const Elf64_Ehdr *head, char loader[PATH_MAX])
 	return true;
 }
 
-/* The interpreter of a script is what the loader starts. */
+/* The interpreter of a script is what the loader starts. env(1) starts the program that follows. */
 static bool script_interpreter(const char *head, char path[PATH_MAX])
 {
+	char name[256];
+	size_t n;
+
 	if (strncmp(head, "#!", 2) != 0)
 		return false;
 	head += 2 + strspn(head + 2, " \t");
-	snprintf(path, PATH_MAX, "%.*s", (int)strcspn(head, " \t\r\n"), head);
+	n = strcspn(head, " \t\r\n");
+	snprintf(path, PATH_MAX, "%.*s", (int)n, head);
+	head += n + strspn(head + n, " \t");
+	n = strcspn(head, " \t\r\n");
+	if (n > 0 && *head != '-' && strrchr(path, '/') &&
+	    strcmp(strrchr(path, '/'), "/env") == 0) {
+		snprintf(name, sizeof(name), "%.*s", (int)n, head);
+		return find(name, path);
+	}
 	return path[0] == '/';
 }
 
@@ -74,7 +87,7 @@ static int open_program(const char *program, char path[PATH_MAX], Elf64_Ehdr *he
 
 	if (!find(program, path))
 		return -1;
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < SCRIPTS; i++) {
 		int fd = open(path, O_RDONLY | O_CLOEXEC);
 		if (fd < 0)
 			return -1;
@@ -103,6 +116,32 @@ bool ss_program_loader(const char *program, char path[PATH_MAX], char loader[PAT
 	return has;
 }
 
+/* Is it a dynamic loader that is not glibc's, by its name or by that of the file that it leads to?
+ * Such a loader does not start a program if it cannot load what LD_PRELOAD names. */
+static bool is_foreign(const char *loader)
+{
+	static const char *const names[] = {"ld-musl", "ld-uClibc", "libgcompat", "linker"};
+	char *real = realpath(loader, NULL);
+	const char *paths[] = {loader, real ? real : loader};
+	bool is = false;
+
+	for (int i = 0; i < 2; i++) {
+		const char *base = strrchr(paths[i], '/');
+		base = base ? base + 1 : paths[i];
+		for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+			is |= strncmp(base, names[k], strlen(names[k])) == 0;
+	}
+	free(real);
+	return is;
+}
+
+bool ss_program_other_libc(const char *program)
+{
+	char path[PATH_MAX], loader[PATH_MAX];
+
+	return ss_program_loader(program, path, loader) && is_foreign(loader);
+}
+
 bool ss_program_obstacle(const char *program, char *reason, size_t size)
 {
 	char path[PATH_MAX], own_path[PATH_MAX], loader[PATH_MAX];
@@ -120,8 +159,11 @@ bool ss_program_obstacle(const char *program, char *reason, size_t size)
 		is = false;
 	else if (!*loader)
 		snprintf(reason, size, "%s is linked statically", path);
-	else if (strstr(loader, "ld-musl"))
-		snprintf(reason, size, "%s has another C library (its loader is %s)", path, loader);
+	else if (is_foreign(loader))
+		snprintf(reason, size,
+			 "%s has another C library (its loader is %s), so it was started without "
+			 "the preload",
+			 path, loader);
 	else
 		is = false;
 	if (fd >= 0)

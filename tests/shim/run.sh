@@ -42,10 +42,40 @@ if cc -x c -shared -fPIC -o "$dir/libgone.so" - </dev/null 2>/dev/null &&
 	rm "$dir/libgone.so"
 	says 127 'NOT LOADED: the dynamic loader did not start .*needs, for the reason that it printed' "$dir/needs"
 fi
+built=$(dirname "$somashim")/../shim/libsomashim.so
+# A program of another C library would not start with the preload, so it starts without. By its name, this loader is
+# musl's. Whatever else is preloaded stays.
+loader=$(ldd "$app" | sed -n 's/^\t\(\/[^ ]*\/ld-[^ ]*\) .*/\1/p')
+ln -s "$loader" "$dir/ld-musl-test.so.1"
+cat >"$dir/other.c" <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+int main(void) { printf("%s|%s\n", getenv("LD_PRELOAD") ? getenv("LD_PRELOAD") : "none", getenv("LD_AUDIT") ? "audited" : ""); return 5; }
+END
+if [ -n "$loader" ] && cc -o "$dir/other" "$dir/other.c" -Wl,--dynamic-linker="$dir/ld-musl-test.so.1" 2>/dev/null; then
+	why="other has another C library (its loader is $dir/ld-musl-test.so.1), so it was started without"
+	printf '#!%s\n' "$dir/other" >"$dir/other-script"
+	printf '#!%s\n' "$dir/other-script" >"$dir/other-scripts"
+	printf '#!/usr/bin/env other\n' >"$dir/other-env"
+	chmod +x "$dir"/other-*
+	for other in other other-script other-scripts other-env; do
+		PATH=$dir:$PATH says 5 "^somashim: NOT LOADED: $dir/$why" "$dir/$other"
+		[ "$(cat "$dir/out")" = 'none|' ] || fail "$other was started with $(cat "$dir/out")"
+	done
+	LD_PRELOAD=libm.so.6:$built audit=--audit says 5 "$why" "$dir/other"
+	[ "$(cat "$dir/out")" = 'libm.so.6|' ] || fail "not what else is preloaded: $(cat "$dir/out")"
+	"$somashim" run --quiet "$dir/other" >"$dir/out" 2>"$dir/err"
+	[ $? = 5 ] && [ "$(cat "$dir/out")" = 'none|' ] && [ ! -s "$dir/err" ] || fail "quietly, of another C library"
+	"$somashim" record -o "$dir/%p.other" "$dir/other" >"$dir/out" 2>"$dir/err"
+	[ $? = 5 ] && grep -q "$why" "$dir/err" || fail "record of another C library"
+	"$somashim" check "$dir/other" >"$dir/out" 2>"$dir/err"
+	[ $? = 5 ] && grep -q "nothing was checked: .*$why" "$dir/err" || fail "check of another C library"
+else
+	echo "not tried with another C library: no compiler"
+fi
 # A library that this loader refuses is named with the loader's own reason.
 mkdir -p "$dir/copy/bin" "$dir/copy/lib"
 cp "$somashim" "$dir/copy/bin/"
-built=$(dirname "$somashim")/../shim/libsomashim.so
 kept=$somashim somashim=$dir/copy/bin/somashim
 echo "no library" >"$dir/copy/lib/libsomashim.so"
 says 0 'NOT LOADED: the dynamic loader refuses the library: .*copy/lib/libsomashim.so' /bin/true
