@@ -17,6 +17,7 @@
 #include "cli/child.h"
 #include "cli/run_preload.h"
 #include "cli/doctor_probe.h"
+#include "cli/no_device.h"
 #include "cli/run_report.h"
 #include "core/base/deadline.h"
 
@@ -178,6 +179,7 @@ static int judge(struct ss_probe *p, int status, const struct ss_report *report)
 		return 1;
 	}
 	const char *verdict = "the probe failed and did not say why";
+	char why[SS_NO_DEVICE_BYTES];
 	int result = 1;
 	switch (WEXITSTATUS(status)) {
 	case 0:
@@ -193,7 +195,9 @@ static int judge(struct ss_probe *p, int status, const struct ss_report *report)
 		}
 		break;
 	case SS_EXIT_NO_DEVICE:
-		verdict = "no device";
+		strcpy(p->verdict, "no device: ");
+		ss_no_device_reason("", p->library, why);
+		strncat(p->verdict, why, sizeof(p->verdict) - strlen(p->verdict) - 1);
 		result = SS_EXIT_NO_DEVICE;
 		break;
 	case SS_EXIT_NO_RUNTIME: verdict = "no runtime"; break;

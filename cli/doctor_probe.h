@@ -22,7 +22,7 @@ struct ss_probe {
 	char best[SS_MAX_DEVICES][8]; /* the best backing of each device */
 	int devices;
 	bool failed;       /* a backing that is offered does not work */
-	char verdict[512]; /* one line that names what was seen */
+	char verdict[640]; /* one line that names what was seen */
 	int status;        /* exit status of doctor: 0 good, 1 a failure, 77 no device */
 };
 

@@ -11,11 +11,13 @@
 #include <unistd.h>
 
 #include "cli/exit_summary.h"
+#include "cli/no_device.h"
 #include "cli/plural.h"
 #include "cli/run_loader.h"
 #include "cli/run_preload.h"
 #include "cli/run_program.h"
 #include "cli/size_text.h"
+#include "config/values.h"
 #include "shim/process/report.h"
 #include "trace/process_job.h"
 
@@ -164,7 +166,14 @@ static void print_reason(const struct ss_report *r, const char *program, int sta
 	char reason[PATH_MAX * 2 + 64];
 
 	if (r->off) {
-		fprintf(stderr, "not used: no device was found, or SOMASHIM_DISABLE is set");
+		const char *disable = getenv("SOMASHIM_DISABLE");
+		char why[SS_NO_DEVICE_BYTES] = "SOMASHIM_DISABLE is set";
+		bool disabled = false;
+		if (disable)
+			(void)ss_parse_bool(disable, &disabled);
+		if (!disabled)
+			ss_no_device_reason("", NULL, why);
+		fprintf(stderr, "not used: %s%s", disabled ? "" : "no device was found: ", why);
 		return;
 	}
 	if (r->unused) {

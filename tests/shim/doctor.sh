@@ -56,7 +56,7 @@ expect 1 'vmm: failed: ' SOMASIM_QUIRKS=peer-setaccess SOMASIM_DEVICES=2
 # Only raw HSA memory works: for one device.
 expect 1 'best: hsa' SOMASIM_FAIL=hipExtMallocWithFlags:%1=2 SOMASIM_QUIRKS=no-vmm
 expect 1 'best: hip' SOMASIM_FAIL=hipExtMallocWithFlags:%1=2 SOMASIM_QUIRKS=no-vmm SOMASIM_DEVICES=2
-expect 77 'no device' SOMASIM_NO_DEVICE=1
+expect 77 '^verdict: no device: .' SOMASIM_NO_DEVICE=1
 # A runtime that cannot count its devices is not one without.
 expect 1 'verdict: the runtime fails: hipGetDeviceCount failed: hipErrorUnknown (999)' \
 	SOMASIM_FAIL=hipGetDeviceCount:%1

@@ -98,8 +98,8 @@ else
 	echo "not tried without /proc: unshare is not allowed here"
 fi
 somashim=$kept
-SOMASIM_NO_DEVICE=1 says 2 'not used: no device' "$app" 3
-SOMASHIM_DISABLE=1 says 0 'not used: no device was found, or SOMASHIM_DISABLE' "$app" 3
+SOMASIM_NO_DEVICE=1 says 2 'not used: no device was found: .' "$app" 3
+SOMASHIM_DISABLE=1 says 0 'not used: SOMASHIM_DISABLE is set$' "$app" 3
 
 # One sentence says what the pools did, in terms that need no manual.
 says 0 '^somashim: 24 device calls became [0-9,]*; 2\.0 MiB in use at most, [0-9.]* MiB held\.$' "$app" 6
