@@ -97,12 +97,20 @@ static json_t *to_json(const struct ss_probe *p)
 							       q[i].wrong, "does", q[i].does));
 		}
 	}
-	return json_pack("{s:o, s:o, s:s, s:b, s:o, s:s, s:o, s:o, s:o}", "verdict",
+	return json_pack("{s:o, s:o, s:s, s:b, s:o, s:s, s:o, s:o, s:o, s:o}", "verdict",
 			 ss_json_text(p->verdict), "runtime",
 			 json_sprintf("%d.%d", p->major, p->minor), "release", release(p).s,
 			 "known", p->major && !ss_release_unknown(p->major, p->minor), "library",
 			 ss_json_text(p->library), "arch", p->arch, "best", best, "lines", lines,
-			 "quirks", known);
+			 "quirks", known, "saved",
+			 p->saved[0] ? ss_json_text(p->saved) : json_null());
+}
+
+/* At once, because a slow device takes minutes. */
+static void print_line(const char *line)
+{
+	printf("  %s\n", line);
+	fflush(stdout);
 }
 
 static void print_text(const struct ss_probe *p)
@@ -111,8 +119,8 @@ static void print_text(const struct ss_probe *p)
 	const struct ss_quirk *q = ss_quirks(&count);
 
 	printf("verdict: %s\n", p->verdict);
-	for (size_t i = 0; i < p->count; i++)
-		printf("  %s\n", p->line[i]);
+	if (p->saved[0])
+		printf("%s\n", p->saved);
 	if (p->major && ss_release_unknown(p->major, p->minor)) {
 		printf("HIP %d.%d is newer than %s, the newest release that this somashim knows. "
 		       "Its defects are "
@@ -148,7 +156,7 @@ int ss_cmd_doctor(int argc, char **argv)
 		return ss_probe_child(a.runtime);
 	if (a.forget)
 		return forget();
-	ss_probe_run(&p, a.runtime, a.save, a.timeout_s);
+	ss_probe_run(&p, a.json ? NULL : print_line, a.runtime, a.save, a.timeout_s);
 	int status = p.status;
 	if (!a.json)
 		print_text(&p);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,6 +26,31 @@
 #define CALL_FAILED " failed: " /* in a line of the child: which call, and its error */
 
 /* ---- what the child says ------------------------------------------------ */
+
+/* What --save did, by the last device with which something went wrong, or else the last. */
+static void read_saved(struct ss_probe *p, const char *line)
+{
+	static const char remembered[] = "the verdict is not remembered: ";
+	static const char prefix[] = "somashim: selftest ";
+	const char *name = line + sizeof(prefix) - 1, *vmm = strstr(line, " vmm: "), *at;
+	int length = (int)(vmm ? vmm - name : 0);
+
+	if (!p->save || !vmm || strncmp(line, prefix, sizeof(prefix) - 1) != 0)
+		return;
+	if ((at = strstr(line, remembered)) && strlen(at) < 200) {
+		snprintf(p->saved, sizeof(p->saved),
+			 "nothing was saved of %.*s: %s (the place is somashim in XDG_STATE_HOME, "
+			 "else in ~/.local/state)",
+			 length, name, at + sizeof(remembered) - 1);
+		p->unsaved = true;
+	} else if (strstr(vmm, ": not offered") || strstr(vmm, ": failed")) {
+		snprintf(p->saved, sizeof(p->saved), "nothing was saved of %.*s: vmm %s there",
+			 length, name, strstr(vmm, ": failed") ? "failed" : "is not offered");
+		p->unsaved = true;
+	} else if (strstr(vmm, ": passed") && !p->unsaved) {
+		snprintf(p->saved, sizeof(p->saved), "saved: vmm passed on %.*s", length, name);
+	}
+}
 
 static void read_line(struct ss_probe *p, const char *line)
 {
@@ -50,6 +76,9 @@ static void read_line(struct ss_probe *p, const char *line)
 		p->devices = dev >= p->devices ? dev + 1 : p->devices;
 	}
 	p->failed |= strstr(line, "selftest") && strstr(line, ": failed");
+	read_saved(p, line);
+	if (p->say)
+		p->say(line);
 	if (p->count < SS_PROBE_LINES && (p->line[p->count] = strdup(line)))
 		p->count++;
 }
@@ -93,6 +122,31 @@ static struct ss_deadline in_seconds(unsigned s)
 	return ss_deadline_in(ss_monotonic_ns(), ms * 1000000, ms / TICK_MS);
 }
 
+/* Steps that the child was seen in. */
+struct steps {
+	char said[sizeof(((struct ss_report *)0)->step)],
+		seen[sizeof(((struct ss_report *)0)->step)];
+};
+
+#define START "the start of the runtime"
+
+/* Says which step runs, once it has run for two ticks: the text may be torn while it changes, and a
+ * step that takes no time is of no interest. */
+static void say_step(struct ss_probe *p, const struct ss_report *report, struct steps *s)
+{
+	char now[sizeof(s->seen)], line[sizeof(now) + 32];
+
+	snprintf(now, sizeof(now), "%.*s", (int)sizeof(now) - 1, report->step);
+	if (!now[0])
+		strcpy(now, START);
+	if (p->say && strcmp(now, s->seen) == 0 && strcmp(now, s->said) != 0) {
+		snprintf(line, sizeof(line), "trying: %s", now);
+		p->say(line);
+		strcpy(s->said, now);
+	}
+	strcpy(s->seen, now);
+}
+
 /* Reads until the child closes its stderr. Kills the child and returns false if neither a
  * call of the self-test returned nor anything was printed for the given time. */
 static bool watch(struct ss_probe *p, pid_t pid, int fd, const struct ss_report *report,
@@ -102,6 +156,7 @@ static bool watch(struct ss_probe *p, pid_t pid, int fd, const struct ss_report 
 	struct pollfd ready = {.fd = fd, .events = POLLIN};
 	struct ss_deadline silent = in_seconds(timeout_s);
 	unsigned progress = report->progress;
+	struct steps steps = {.said = ""};
 
 	for (;;) {
 		int n = poll(&ready, 1, TICK_MS);
@@ -115,6 +170,8 @@ static bool watch(struct ss_probe *p, pid_t pid, int fd, const struct ss_report 
 			kill(pid, SIGKILL);
 			return false;
 		}
+		if (n == 0)
+			say_step(p, report, &steps);
 	}
 }
 
@@ -143,6 +200,7 @@ static pid_t start(const char *runtime, int *fd)
 		return -1;
 	pid_t pid = fork();
 	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* it may stand in a call that does not return */
 		dup2(pipes[1], STDERR_FILENO);
 		close(pipes[0]);
 		close(pipes[1]);
@@ -170,7 +228,7 @@ static bool tested(const struct ss_probe *p)
 
 static int judge(struct ss_probe *p, int status, const struct ss_report *report)
 {
-	const char *step = report->step[0] ? report->step : "the start of the runtime";
+	const char *step = report->step[0] ? report->step : START;
 
 	if (WIFSIGNALED(status)) {
 		snprintf(p->verdict, sizeof(p->verdict),
@@ -209,12 +267,10 @@ static int judge(struct ss_probe *p, int status, const struct ss_report *report)
 	return result;
 }
 
-void ss_probe_run(struct ss_probe *p, const char *runtime, bool save, unsigned timeout_s)
+static void run(struct ss_probe *p, const char *runtime, bool save, unsigned timeout_s)
 {
 	int fd, status = 0;
 
-	memset(p, 0, sizeof(*p));
-	p->status = 1;
 	if (!prepare_environment(save, p->verdict, sizeof(p->verdict)))
 		return;
 	struct ss_report *report = ss_run_report_open(p->verdict, sizeof(p->verdict));
@@ -235,8 +291,20 @@ void ss_probe_run(struct ss_probe *p, const char *runtime, bool save, unsigned t
 		p->status = judge(p, status, report);
 	} else {
 		snprintf(p->verdict, sizeof(p->verdict), "no progress for %u s in: %.90s",
-			 timeout_s, report->step[0] ? report->step : "the start of the runtime");
+			 timeout_s, report->step[0] ? report->step : START);
 	}
+}
+
+void ss_probe_run(struct ss_probe *p, void (*say)(const char *), const char *runtime, bool save,
+		  unsigned timeout_s)
+{
+	memset(p, 0, sizeof(*p));
+	p->status = 1;
+	p->say = say;
+	p->save = save;
+	run(p, runtime, save, timeout_s);
+	if (save && !p->saved[0])
+		strcpy(p->saved, "nothing was saved: vmm was not tried");
 }
 
 void ss_probe_finish(struct ss_probe *p)

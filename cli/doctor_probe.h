@@ -24,12 +24,19 @@ struct ss_probe {
 	bool failed;       /* a backing that is offered does not work */
 	char verdict[640]; /* one line that names what was seen */
 	int status;        /* exit status of doctor: 0 good, 1 a failure, 77 no device */
+	bool save, unsaved;
+	char saved[320]; /* what was remembered, or why nothing was; "": not asked to */
+	/* Called with each line as it comes, and with the step that has begun where it takes longer
+	 * than a moment. NULL: nobody listens. */
+	void (*say)(const char *line);
 };
 
-/* Runs the self-test in a child with the preload, and reads what it says. `runtime` names the file
- * or the directory of the runtime; NULL: it is searched for. The child is killed after `timeout_s`
- * seconds in which no step of the test made progress. `save`: what it finds is remembered. */
-void ss_probe_run(struct ss_probe *p, const char *runtime, bool save, unsigned timeout_s);
+/* Runs the self-test in a child with the preload, and reads what it says. `say` is told meanwhile,
+ * or NULL. `runtime` names the file or the directory of the runtime; NULL: it is searched for. The
+ * child is killed after `timeout_s` seconds in which no step of the test made progress. `save`:
+ * what it finds is remembered. */
+void ss_probe_run(struct ss_probe *p, void (*say)(const char *), const char *runtime, bool save,
+		  unsigned timeout_s);
 void ss_probe_finish(struct ss_probe *p);
 /* The child's part (doctor_probe_child.c): makes the first HIP call, which starts the self-test.
  * Returns the exit status of the child. */

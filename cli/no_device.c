@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Why a HIP runtime finds no device: a list of checks, from the hardware up to the runtime. The first
- * that finds something wrong gives the reason.
+ * Why a HIP runtime finds no device: a list of checks, from the hardware up to the runtime. The
+ * first that finds something wrong gives the reason.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 /* What the checks know of the machine. */
 struct look {
 	const char *root, *library;
-	int devices;             /* that the kernel offers for compute */
+	int devices;              /* that the kernel offers for compute */
 	char target[TARGETS][16]; /* as "gfx90a"; "": the kernel does not say */
 	char *out;
 };
@@ -130,8 +130,9 @@ static bool kfd_missing(struct look *l)
 	if (!has_gpu(l))
 		return found(l, "this machine has no GPU of AMD on its PCI bus");
 	if (!exists(l, "/sys/module/amdgpu"))
-		return found(l, "/dev/kfd is missing, because the kernel module amdgpu is not "
-				"loaded%s",
+		return found(l,
+			     "/dev/kfd is missing, because the kernel module amdgpu is not "
+			     "loaded%s",
 			     in_container(l) ? " on the container's host" : "");
 	if (in_container(l))
 		return found(l, "/dev/kfd is missing in this container: start it with "
@@ -148,19 +149,22 @@ static bool refused(struct look *l, const char *path, int error)
 	struct stat st;
 
 	if (error == EPERM && in_container(l))
-		return found(l, "%s cannot be opened: this container is not allowed to use it "
-				"(start it with --device=%s)",
+		return found(l,
+			     "%s cannot be opened: this container is not allowed to use it "
+			     "(start it with --device=%s)",
 			     name, name);
 	if (error != EACCES || stat(path, &st) != 0)
 		return found(l, "%s cannot be opened: %s", name, strerror(error));
 	struct group *group = getgrgid(st.st_gid);
 	if (group)
-		return found(l, "%s cannot be opened: it is for the group %s (%u), which this "
-				"process is not in%s",
+		return found(l,
+			     "%s cannot be opened: it is for the group %s (%u), which this "
+			     "process is not in%s",
 			     name, group->gr_name, (unsigned)st.st_gid,
 			     in_container(l) ? " (start the container with --group-add)" : "");
-	return found(l, "%s cannot be opened: it is for the group with the number %u, which this "
-			"process is not in%s",
+	return found(l,
+		     "%s cannot be opened: it is for the group with the number %u, which this "
+		     "process is not in%s",
 		     name, (unsigned)st.st_gid,
 		     in_container(l) ? " (start the container with --group-add)" : "");
 }
@@ -305,9 +309,10 @@ static bool unknown(struct look *l)
 	if (!l->devices)
 		return found(l, "/dev/kfd and /dev/dri can be opened, and no variable hides a "
 				"device");
-	return found(l, "the kernel offers %d %s (%s), /dev/kfd and /dev/dri can be opened, and no "
-			"variable hides a device: the runtime may not be for it, and "
-			"AMD_LOG_LEVEL=4 makes it say more",
+	return found(l,
+		     "the kernel offers %d %s (%s), /dev/kfd and /dev/dri can be opened, and no "
+		     "variable hides a device: the runtime may not be for it, and "
+		     "AMD_LOG_LEVEL=4 makes it say more",
 		     l->devices, ss_plural((uint64_t)l->devices, "GPU", "GPUs"),
 		     *l->target[0] ? l->target[0] : "of an unknown kind");
 }

@@ -69,6 +69,33 @@ trap 'rm -rf "$dir"' EXIT
 expect 0 'best: vmm' SOMASHIM_JOURNAL="$dir/journal" SOMASHIM_REPORT="$dir/report"
 [ -z "$(ls "$dir")" ] || { echo "doctor wrote: $(ls "$dir")"; exit 1; }
 
+# Each line is there at once, and so is the step that runs. It does not end before it is stopped.
+mkfifo "$dir/lines"
+SOMASIM_STALL=100:1000000 "$doctor" doctor --timeout 100 >"$dir/lines" &
+pid=$! early=
+while read -r line; do
+	case $line in
+	'trying: device 0, hip: prepare') early=yes && kill $pid ;;
+	verdict:*) early= ;;
+	esac
+done <"$dir/lines"
+wait $pid
+[ "$early" = yes ] || { echo 'doctor says nothing before its end'; exit 1; }
+
+# Memory that the runtime cannot share either is no reason to leave hip for hsa, which shares none.
+expect 0 'device 0: note: no memory can be shared .* hipIpcGetMemHandle fails (999)' SOMASIM_FAIL=hipIpcGetMemHandle:%1
+expect 0 'best: vmm' SOMASIM_FAIL=hipIpcGetMemHandle:%1
+expect 0 'best: hip (the device has no vmm' SOMASIM_FAIL=hipIpcGetMemHandle:%1 SOMASIM_QUIRKS=no-vmm
+
+# What --save did.
+options=--save
+mkdir "$dir/state"
+expect 0 '^saved: vmm passed on device 0$' XDG_STATE_HOME="$dir/state"
+expect 0 '^nothing was saved of device 0: No such file or directory (' XDG_STATE_HOME="$dir/none"
+expect 0 '^nothing was saved of device 0: vmm is not offered there$' XDG_STATE_HOME="$dir/state" SOMASIM_QUIRKS=no-vmm
+expect 1 '^nothing was saved of device 0: vmm failed there$' XDG_STATE_HOME="$dir/state" SOMASIM_QUIRKS=release-leaks
+expect 77 '^nothing was saved: vmm was not tried$' XDG_STATE_HOME="$dir/state" SOMASIM_NO_DEVICE=1
+
 options='--timeout 3'
 # A device that is slow is not one that hangs: the test as a whole takes longer than that.
 expect 0 '^verdict: good' SOMASIM_DELAY_US=20000 SOMASIM_DELAY_PCT=100
@@ -105,6 +132,7 @@ d = json.load(sys.stdin)
 assert d["verdict"].startswith("usable"), d["verdict"]
 assert d["best"] == ["hip"], d["best"]
 assert d["runtime"] == "7.2" and any(q["id"] == "V7" for q in d["quirks"])
+assert d["saved"] is None
 assert d["release"] == "ROCm 7.2" and d["known"] and d["library"].endswith("/libamdhip64.so.7"), d' || exit 1
 
 # What people know a release as, and one that is newer than the table of releases. From 7.14 on it is

@@ -107,8 +107,7 @@ static void says_to_nobody(const char *words)
 	if (pid == 0) {
 		char why[SS_NO_DEVICE_BYTES];
 
-		if (getuid() == 0 &&
-		    (setgroups(0, NULL) || setgid(NOBODY) || setuid(NOBODY)))
+		if (getuid() == 0 && (setgroups(0, NULL) || setgid(NOBODY) || setuid(NOBODY)))
 			_exit(2);
 		ss_no_device_reason(top, NULL, why);
 		if (!strstr(why, words))
@@ -169,12 +168,14 @@ static void a_variable_that_hides_all_is_named(void **state)
 	(void)state;
 	setenv("HIP_VISIBLE_DEVICES", "1,0", 1);
 	says(NULL, "no variable hides a device");
-	setenv("HIP_VISIBLE_DEVICES", "2,0", 1); /* there is no third one, and the list ends there */
+	/* There is no third one, and the list ends there */
+	setenv("HIP_VISIBLE_DEVICES", "2,0", 1);
 	says(NULL, "HIP_VISIBLE_DEVICES='2,0' leaves no device");
 	setenv("HIP_VISIBLE_DEVICES", "-1", 1);
 	says(NULL, "HIP_VISIBLE_DEVICES='-1' leaves no device");
 	setenv("HIP_VISIBLE_DEVICES", "1", 1);
-	setenv("ROCR_VISIBLE_DEVICES", "GPU-0123456789abcdef", 1); /* leaves one, whose number is 0 */
+	/* Leaves one, whose number is 0 */
+	setenv("ROCR_VISIBLE_DEVICES", "GPU-0123456789abcdef", 1);
 	says(NULL, "HIP_VISIBLE_DEVICES='1' leaves no device");
 	setenv("ROCR_VISIBLE_DEVICES", "", 1);
 	says(NULL, "ROCR_VISIBLE_DEVICES='' leaves no device");
