@@ -75,6 +75,8 @@ static void *search(const char *name)
 	}
 
 LATE(void *, dlopen, "GLIBC_2.2.5", NULL, (const char *file, int mode), (file, mode))
+LATE(int, dlclose, "GLIBC_2.2.5", -1, (void *handle), (handle))
+LATE(char *, dlerror, "GLIBC_2.2.5", NULL, (void), ())
 LATE(int, dladdr, "GLIBC_2.2.5", 0, (const void *addr, Dl_info *info), (addr, info))
 LATE(int, dladdr1, "GLIBC_2.3.3", 0, (const void *addr, Dl_info *info, void **extra, int flags),
      (addr, info, extra, flags))

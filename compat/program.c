@@ -86,21 +86,11 @@ double __wrap_exp(double x)
 		return old_##name(arg);                                                   \
 	}
 
-OLDER(dlclose, void *, handle)
 OLDER(pthread_rwlock_destroy, pthread_rwlock_t *, lock)
 OLDER(pthread_rwlock_rdlock, pthread_rwlock_t *, lock)
 OLDER(pthread_rwlock_tryrdlock, pthread_rwlock_t *, lock)
 OLDER(pthread_rwlock_wrlock, pthread_rwlock_t *, lock)
 OLDER(pthread_rwlock_unlock, pthread_rwlock_t *, lock)
-
-extern char *old_dlerror(void);
-__asm__(".symver old_dlerror, dlerror@GLIBC_2.2.5");
-
-char *__wrap_dlerror(void);
-char *__wrap_dlerror(void)
-{
-	return old_dlerror();
-}
 
 extern void *old_dlsym(void *handle, const char *name);
 __asm__(".symver old_dlsym, dlsym@GLIBC_2.2.5");

@@ -83,9 +83,9 @@ wait $pid
 [ "$early" = yes ] || { echo 'doctor says nothing before its end'; exit 1; }
 
 # Memory that the runtime cannot share either is no reason to leave hip for hsa, which shares none.
-expect 0 'device 0: note: no memory can be shared .* hipIpcGetMemHandle fails (999)' SOMASIM_FAIL=hipIpcGetMemHandle:%1
-expect 0 'best: vmm' SOMASIM_FAIL=hipIpcGetMemHandle:%1
-expect 0 'best: hip (the device has no vmm' SOMASIM_FAIL=hipIpcGetMemHandle:%1 SOMASIM_QUIRKS=no-vmm
+no_ipc='SOMASIM_FAIL=hipIpcGetMemHandle:%1 SOMASIM_QUIRKS=no-vmm'
+expect 0 'device 0: note: no memory can be shared .* hipIpcGetMemHandle fails (999)' $no_ipc
+expect 0 'best: hip (the device has no vmm' $no_ipc
 
 # What --save did.
 options=--save
