@@ -177,11 +177,8 @@ static bool outputs_open(struct outputs *o, const struct arguments *a, char *con
 	while (inputs && inputs[count])
 		count++;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (all[i].path && strcmp(all[i].path, "-") == 0)
-			all[i].out->file = stdout;
-		else if (all[i].path &&
-			 !ss_output_open(all[i].out, all[i].path, (const char *const *)inputs,
-					 count, err, size))
+		if (all[i].path && !ss_output_open(all[i].out, all[i].path,
+						   (const char *const *)inputs, count, err, size))
 			return false;
 	if (!o->log.file)
 		o->log.file = stderr;

@@ -10,6 +10,7 @@
 #include "cli/convert/convert.h"
 #include "cli/progress.h"
 #include "cli/trace_files.h"
+#include "cli/writers/output.h"
 
 struct arguments {
 	const struct ss_format *format;
@@ -22,7 +23,7 @@ enum { TO = 256, DEVICE, VALUE, DEBUG_PATH };
 
 static const struct argp_option options[] = {
 	{"to", TO, "FORMAT", 0, "Which format; see below", 0},
-	{"output", 'o', "FILE", 0, "Write to FILE (default: standard output)", 0},
+	{"output", 'o', "FILE", 0, "Write to FILE (default, and -: standard output)", 0},
 	{"device", DEVICE, "N", 0, "Only this device (default: all)", 0},
 	{"value", VALUE, "peak|leaks|total", 0,
 	 "What folded stacks count: bytes at the peak (default), never freed, or of all "
@@ -61,7 +62,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!a->format)
 			argp_error(state, "there is no format %s", arg);
 		return 0;
-	case 'o': a->output = arg; return 0;
+	case 'o': a->output = ss_output_is_stdout(arg) ? NULL : arg; return 0;
 	case DEVICE:
 		a->config.device = (int)ss_arguments_number(state, "--device", arg, 63);
 		return 0;

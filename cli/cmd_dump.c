@@ -37,7 +37,7 @@ struct arguments {
 static const struct argp_option options[] = {
 	{"timeout", 't', "SECONDS", 0,
 	 "How long to wait for a HIP call of the process (default: 10)", 0},
-	{"output", 'o', "FILE", 0, "Write to FILE instead of stdout", 0},
+	{"output", 'o', "FILE", 0, "Write to FILE (default, and -: standard output)", 0},
 	{"trace", 'T', NULL, 0,
 	 "Write the newest events instead, which the process keeps (`somashim record --ring'), as "
 	 "a recording "
@@ -266,6 +266,8 @@ static int ask(const struct arguments *a, const struct search *s, struct ss_live
 static int dump_trace(const struct arguments *a)
 {
 	char path[PATH_MAX], name[32], err[PATH_MAX + 256];
+	const char *to = a->output ? a->output : name;
+	struct ss_output out;
 
 	snprintf(name, sizeof(name), "%u.trace", a->pid);
 	if (kill((pid_t)a->pid, 0) != 0 && errno == ESRCH) {
@@ -278,12 +280,21 @@ static int dump_trace(const struct arguments *a)
 			     a->pid);
 		return 1;
 	}
-	if (!ss_ring_dump(path, a->output ? a->output : name, err, sizeof(err))) {
-		ss_cli_error("dump: process %u: %s", a->pid, err);
+	/* A recording may be the only one of what happened: none is written over. */
+	if (!ss_output_is_stdout(to) && access(to, F_OK) == 0) {
+		ss_cli_error("dump: process %u: %s: %s", a->pid, to, strerror(EEXIST));
 		return 1;
 	}
-	fprintf(stderr, "somashim: recorded in %s\n", a->output ? a->output : name);
-	return 0;
+	bool good = ss_output_open(&out, to, NULL, 0, err, sizeof(err));
+	if (good) {
+		good = ss_ring_dump(path, fileno(out.file), to, err, sizeof(err));
+		good = ss_output_close(&out, good, err, sizeof(err));
+	}
+	if (!good)
+		ss_cli_error("dump: process %u: %s", a->pid, err);
+	else if (!ss_output_is_stdout(to))
+		fprintf(stderr, "somashim: recorded in %s\n", to);
+	return good ? 0 : 1;
 }
 
 int ss_cmd_dump(int argc, char **argv)

@@ -23,7 +23,7 @@ static const struct argp_option options[] = {
 	{"seed", 's', "N", 0, "Seed of the random numbers; the same seed writes the same log", 0},
 	{"rounds", 'r', "N", 0, "Length of the log; 0 = the default of the kind", 0},
 	{"scale", 'x', "X", 0, "Multiply every size by X, which is in (0, 1000]", 0},
-	{"output", 'o', "FILE", 0, "Write to FILE instead of stdout", 0},
+	{"output", 'o', "FILE", 0, "Write to FILE (default, and -: standard output)", 0},
 	{0},
 };
 

@@ -22,6 +22,7 @@
 #include "cli/run_preload.h"
 #include "cli/run_report.h"
 #include "cli/trace_files.h"
+#include "cli/writers/output.h"
 #include "config/options.h"
 #include "trace/file_name.h"
 
@@ -56,7 +57,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case SS_RUN_AUDIT_KEY: a->audit = true; return 0;
-	case 'o': a->output = arg; return 0;
+	case 'o':
+		if (ss_output_is_stdout(arg))
+			argp_error(state, "--output: a recording is a file, and cannot be written "
+					  "to standard output");
+		a->output = arg;
+		return 0;
 	case 'r':
 		if (!ss_ring_size_parse(arg, &a->ring)) {
 			argp_error(state,

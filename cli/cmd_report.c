@@ -39,7 +39,8 @@ struct arguments {
 enum { JSON = 256, TOP, BY, DEBUG_PATH, DETAILS, RUN, DIFF };
 
 static const struct argp_option options[] = {
-	{"output", 'o', "FILE", 0, "Write a page for a browser, one file that needs no network", 0},
+	{"output", 'o', "FILE", 0,
+	 "Write a page for a browser, one file that needs no network (-: standard output)", 0},
 	{"json", JSON, NULL, 0, "Print one JSON object", 0},
 	{"top", TOP, "N", 0, "Lines of each list (default: 10)", 0},
 	{"by", BY, "GROUP", 0, "Put together by function, file, module, stream or thread", 0},

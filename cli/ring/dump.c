@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copies a ring to a recording of its own. See dump.h. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,7 +92,7 @@ static bool copy(const struct ss_ring_file *f, int fd, uint64_t end)
 	return good;
 }
 
-bool ss_ring_dump(const char *path, const char *to, char *err, size_t err_size)
+bool ss_ring_dump(const char *path, int fd, const char *to, char *err, size_t err_size)
 {
 	static const struct timespec settle = {.tv_nsec = SETTLE_NS};
 	struct ss_ring_file f;
@@ -109,21 +108,11 @@ bool ss_ring_dump(const char *path, const char *to, char *err, size_t err_size)
 		}
 		return false;
 	}
-	int fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	if (fd < 0) {
-		snprintf(err, err_size, "%s: %s", to, strerror(errno));
-		ss_ring_close(&f);
-		return false;
-	}
 	uint64_t end = now_ns();
 	nanosleep(&settle, NULL);
 	bool good = copy(&f, fd, end);
-	int error = errno;
-	good = close(fd) == 0 && good;
+	if (!good)
+		snprintf(err, err_size, "%s: %s", to, strerror(errno));
 	ss_ring_close(&f);
-	if (!good) {
-		unlink(to);
-		snprintf(err, err_size, "%s: %s", to, strerror(error));
-	}
 	return good;
 }

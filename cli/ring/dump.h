@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* `to` must not exist. False with one line in `err`, and then there is no file `to`. */
-bool ss_ring_dump(const char *path, const char *to, char *err, size_t err_size);
+/* Writes to `fd`, which is called `to` in messages. False with one line in `err`. */
+bool ss_ring_dump(const char *path, int fd, const char *to, char *err, size_t err_size);
 
 #endif

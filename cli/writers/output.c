@@ -1,16 +1,59 @@
 /* SPDX-License-Identifier: MIT */
 /* Opens and closes the file that a command writes. A mistake in its name must not cost a recording.
  * The file gets its name when it is whole: a command that is killed leaves what was there
- * before. */
+ * before, and a signal that can be caught leaves no half file either. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/writers/output.h"
+
+#define PARTS 4 /* files that a command writes at the same time, at most */
+
+/* Half files, with the names that they have until they are whole. The signal handler reads this. */
+static char part_names[PARTS][PATH_MAX];
+static pid_t owner; /* a child between fork and exec is not to remove them */
+
+static void remove_parts(void)
+{
+	if (getpid() != owner)
+		return;
+	for (int i = 0; i < PARTS; i++)
+		if (part_names[i][0])
+			unlink(part_names[i]);
+}
+
+static void end_by(int number)
+{
+	remove_parts();
+	raise(number); /* SA_RESETHAND: this ends the process as it would have ended before */
+}
+
+/* Signals end a command without its half files. Those that whoever started us ignores stay
+ * ignored. */
+static void watch_signals(void)
+{
+	static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGXCPU, SIGXFSZ};
+	struct sigaction old, act = {.sa_handler = end_by, .sa_flags = (int)SA_RESETHAND};
+
+	if (owner)
+		return;
+	owner = getpid();
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (sigaction(ends[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+			sigaction(ends[i], &act, NULL);
+	atexit(remove_parts);
+}
+
+bool ss_output_is_stdout(const char *path)
+{
+	return !path || strcmp(path, "-") == 0;
+}
 
 static bool is_one_of(const struct stat *st, const char *const *path, size_t count)
 {
@@ -23,12 +66,29 @@ static bool is_one_of(const struct stat *st, const char *const *path, size_t cou
 	return false;
 }
 
-/* The name under which `path` is written. False: too long. */
-static bool part_name(const char *path, char part[PATH_MAX])
+/* The name under which `path` is written. NULL: too long, or too many files. */
+static char *part_name(const char *path)
 {
-	int n = snprintf(part, PATH_MAX, "%s.%ld.part", path, (long)getpid());
+	for (int i = 0; i < PARTS; i++) {
+		char *part = part_names[i];
+		if (part[0])
+			continue;
+		int n = snprintf(part, PATH_MAX, "%s.%ld.part", path, (long)getpid());
+		if (n > 0 && n < PATH_MAX)
+			return part;
+		part[0] = '\0';
+		break;
+	}
+	return NULL;
+}
 
-	return n > 0 && n < PATH_MAX;
+static void drop_part(struct ss_output *o)
+{
+	if (o->part) {
+		unlink(o->part);
+		o->part[0] = '\0';
+	}
+	o->part = NULL;
 }
 
 /* May another file take the place of this one? Not if it is a device or a pipe, has more names, or
@@ -42,20 +102,17 @@ static bool replaceable(const char *path, const struct stat *st)
 /* Opens a file beside `path` that is to take its name. -1: there can be none. */
 static int open_part(struct ss_output *o, const char *path, const struct stat *before)
 {
-	char part[PATH_MAX];
-
-	if ((before && !replaceable(path, before)) || !part_name(path, part))
+	watch_signals();
+	if ((before && !replaceable(path, before)) || !(o->part = part_name(path)))
 		return -1;
-	(void)unlink(part); /* of an earlier process with this pid */
-	int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return -1;
-	if ((before && fchmod(fd, before->st_mode & 07777) != 0) || !(o->part = strdup(part))) {
+	(void)unlink(o->part); /* of an earlier process with this pid */
+	int fd = open(o->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd >= 0 && (!before || fchmod(fd, before->st_mode & 07777) == 0))
+		return fd;
+	if (fd >= 0)
 		close(fd);
-		unlink(part);
-		return -1;
-	}
-	return fd;
+	drop_part(o);
+	return -1;
 }
 
 bool ss_output_open(struct ss_output *o, const char *path, const char *const *input, size_t count,
@@ -63,10 +120,10 @@ bool ss_output_open(struct ss_output *o, const char *path, const char *const *in
 {
 	struct stat st;
 
-	*o = (struct ss_output){.file = stdout, .path = path};
-	if (!path)
+	*o = (struct ss_output){.file = stdout};
+	if (ss_output_is_stdout(path))
 		return true;
-	o->file = NULL;
+	*o = (struct ss_output){.path = path};
 	bool there = lstat(path, &st) == 0;
 	struct stat target;
 	if (there && stat(path, &target) == 0 && is_one_of(&target, input, count)) {
@@ -81,9 +138,7 @@ bool ss_output_open(struct ss_output *o, const char *path, const char *const *in
 	snprintf(err, err_size, "%s: %s", path, strerror(errno));
 	if (fd >= 0)
 		close(fd);
-	if (o->part)
-		unlink(o->part);
-	free(o->part);
+	drop_part(o);
 	return false;
 }
 
@@ -94,14 +149,17 @@ bool ss_output_close(struct ss_output *o, bool good, char *err, size_t err_size)
 	int error = ferror(o->file) ? errno : 0;
 	if (fclose(o->file) != 0 && !error)
 		error = errno;
-	if (!error && good && o->part && rename(o->part, o->path) != 0)
-		error = errno;
+	if (!error && good && o->part) {
+		if (rename(o->part, o->path) == 0)
+			o->part[0] = '\0';
+		else
+			error = errno;
+	}
 	if (error && good) {
 		snprintf(err, err_size, "%s: %s", o->path, strerror(error));
 		good = false;
 	}
-	if (!good && o->part)
-		unlink(o->part);
-	free(o->part);
+	if (!good)
+		drop_part(o);
 	return good;
 }

@@ -16,7 +16,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static char to[64];
 	char path[64], err[512];
 	struct ss_trace_item e;
 	int fd = memfd_create("ring", MFD_CLOEXEC);
@@ -24,15 +23,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (fd < 0 || pwrite(fd, data, size, 0) != (ssize_t)size)
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	snprintf(to, sizeof(to), "/tmp/somashim-fuzz-ring.%d", (int)getpid());
 	for (int i = 0; i < 3 && ss_ring_fold(path, i, err, sizeof(err)) == SS_RING_FOLDED; i++) {
 		struct ss_trace_reader *r = ss_trace_reader_open(path, err, sizeof(err));
 		while (r && ss_trace_reader_next(r, &e)) {}
 		ss_trace_reader_close(r);
 	}
 	if (size && data[size - 1] % 16 == 0) { /* it waits */
-		(void)ss_ring_dump(path, to, err, sizeof(err));
-		unlink(to);
+		int to = memfd_create("dump", MFD_CLOEXEC);
+		(void)ss_ring_dump(path, to, "dump", err, sizeof(err));
+		close(to);
 	}
 	close(fd);
 	return 0;

@@ -48,6 +48,8 @@ done
 "$somashim" replay "$dir/one.csv" >"$dir/out" 2>&1 || fail "not replayed"
 (cd "$dir" && "$somashim" dump -T "$pid" 2>err) || fail "no default name"
 [ -e "$dir/$pid.trace" ] || fail "another default name"
+"$somashim" dump --trace -o - "$pid" >"$dir/three" 2>"$dir/err" || fail "dump -o -: $(cat "$dir/err")"
+[ "$(figure allocations "$dir/three")" -gt 100 ] && [ ! -e - ] || fail "dump -o -: $(ls -l "$dir/three")"
 # An existing file is not overwritten.
 "$somashim" dump --trace -o "$dir/one" "$pid" 2>"$dir/err" && fail "overwritten"
 grep -q "$dir/one: File exists" "$dir/err" || fail "no reason"

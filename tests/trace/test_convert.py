@@ -258,6 +258,10 @@ def check_bad():
         good = f.read()
     for out in ('own', 'alias'):
         assert 'is what it reads' in convert('folded', 'own', '-o', path(out), status=2)
+    # "-" is standard output, of which a format of one device cannot make several.
+    equal(convert('folded', 'known', '-o', '-'), convert('folded', 'known'), '-o -')
+    assert 'choose with --device' in convert('heaptrack', 'known', '-o', '-', status=2)
+    assert not [name for name in os.listdir('.') if name.startswith('-')]
     assert 'own.gpu0: it' in convert('heaptrack', 'own', '-o', path('own'), status=2)
     run(somashim, 'report', '-o', path('alias'), path('known'), path('own'), status=2)
     with open(path('own'), 'rb') as f:

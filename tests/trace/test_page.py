@@ -314,6 +314,8 @@ def main():
     if page.returncode == 2 and 'without d3' in page.stderr:
         return 77
     equal((page.returncode, page.stdout, page.stderr), (0, '', ''), 'report -o')
+    with open(path('known.html'), 'rb') as f:
+        equal(report('-o', '-', path('known')).stdout == f.read(), True, 'report -o -')
     b = browser.Browser()
     try:
         b.open('file://' + path('known.html'))

@@ -4,6 +4,7 @@
  * whole recording of the same events, however often its beginning moved, and never grows past its
  * bounds.
  */
+#include <errno.h>
 #include <pthread.h>
 
 #include "cli/analysis/trace_memory.h"
@@ -148,10 +149,12 @@ static void record(void *arg)
 	if (job->ring) {
 		char to[512], err[512];
 		snprintf(to, sizeof(to), "%s.dump", job->path);
-		if (!ss_ring_dump(job->path, to, err, sizeof(err))) {
-			fprintf(stderr, "%s\n", err);
+		int fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		if (fd < 0 || !ss_ring_dump(job->path, fd, to, err, sizeof(err))) {
+			fprintf(stderr, "%s: %s\n", to, fd < 0 ? strerror(errno) : err);
 			_exit(1);
 		}
+		close(fd);
 		/* The events of the program, and as much again at most for what is left of older
 		 * ones. */
 		MUST(largest <= 2 * RING + 65536);

@@ -114,8 +114,25 @@ cat "$dir/pipe" >"$dir/through" &
 status 0 "$somashim" generate --seed 3 --rounds 2 -o "$dir/pipe" powers
 wait
 cmp -s "$dir/a" "$dir/through" && [ -p "$dir/pipe" ] || fail "generate -o: not through a pipe"
-rm "$dir"/new.*.part "$dir"/killed.*.part
+# A signal leaves nothing beside the file, and is still how the command ends. One that is ignored stays ignored.
+for signal in 1 2 3 15; do
+	env --default-signal=$signal "$somashim" generate --rounds 16777216 -o "$dir/killed" training &
+	while [ ! -s "$dir/killed.$!.part" ] && kill -0 $!; do sleep 0.01; done
+	kill -$signal $!
+	got=0
+	wait $! 2>/dev/null || got=$?
+	[ $got = $((128 + signal)) ] || fail "generate -o: status $got after signal $signal"
+done
+(trap '' HUP; exec "$somashim" generate --rounds 2000 -o "$dir/new" training) &
+while [ ! -s "$dir/new.$!.part" ] && [ ! -e "$dir/new" ]; do sleep 0.01; done
+kill -HUP $! 2>/dev/null
+wait $! && [ -s "$dir/new" ] || fail "generate -o: SIGHUP ended what ignores it"
 [ -z "$(find "$dir" -name '*.part')" ] || fail "generate -o: a part is left"
+# "-" is standard output.
+status 0 "$somashim" generate --seed 3 --rounds 2 -o - powers
+cmp -s "$dir/a" "$dir/out" || fail "generate -o -: something else"
+status 2 "$somashim" record -o - true
+grep -q 'a recording is a file' "$dir/err" || fail "record -o -: $(cat "$dir/err")"
 status 2 "$somashim" generate nothing
 grep -q "no kind 'nothing'" "$dir/err" || fail "generate: the kind is not named"
 
