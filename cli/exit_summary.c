@@ -123,16 +123,43 @@ static const char *grouped(uint64_t n, char out[32])
 
 static void print_pools(const struct ss_report *r)
 {
-	char calls[32], memory[32], used[16], held[16];
+	char calls[32], driver[32], memory[32], used[16], held[16];
 
 	if (!r->served_calls)
 		return; /* nothing was allocated, or every process was killed */
 	fprintf(stderr, "somashim: ");
 	print_rank();
-	fprintf(stderr, "%s device %s became %s; %s%s in use at most, %s held.\n",
+	fprintf(stderr,
+		"%s memory %s became %s %s of the runtime (%s for device memory); %s%s in use at "
+		"most, %s held.\n",
 		grouped(r->served_calls, calls), ss_plural(r->served_calls, "call", "calls"),
+		grouped(r->driver_calls, driver), ss_plural(r->driver_calls, "call", "calls"),
 		grouped(r->memory_calls, memory), r->used > 1 ? "in the largest process " : "",
 		ss_size_text(r->used_high, used), ss_size_text(r->reserved_high, held));
+}
+
+#define GOOD_HITS 90 /* percent: from here on an option would help little */
+
+/* Which option would have kept memory that was idle, released, and taken again. Said if it was at
+ * least once all that the pools held, and if many allocations had to take memory. */
+static void print_advice(const struct ss_report *r)
+{
+	uint64_t hits = r->allocations - r->misses;
+	bool aged = r->decayed_bytes >= r->excess_bytes;
+	uint64_t idle = aged ? r->decayed_bytes : r->excess_bytes;
+	char again[16];
+
+	if (!r->allocations || 100 * hits >= GOOD_HITS * r->allocations ||
+	    r->taken_again < r->reserved_high || 2 * idle < r->taken_again)
+		return;
+	fprintf(stderr,
+		"somashim: hits %.1f %%: %s were released while they were idle, and taken again. "
+		"%s\n",
+		100.0 * (double)hits / (double)r->allocations, ss_size_text(r->taken_again, again),
+		aged ? "SOMASHIM_RELEASE_THRESHOLD=max keeps idle memory; SOMASHIM_DECAY_MS keeps "
+		       "it for that long, if it is longer than the pauses of the program." :
+		       "A larger SOMASHIM_RELEASE_THRESHOLD, or max, keeps idle memory, unless the "
+		       "program sets a threshold itself (hipMemPoolAttrReleaseThreshold).");
 }
 
 /* ---- the verdict -------------------------------------------------------- */
@@ -227,6 +254,7 @@ void ss_exit_summary(const struct ss_report *r, const char *program, int status)
 	if (served && ss_job_rank() > 0)
 		return;
 	print_pools(r);
+	print_advice(r);
 	print_verdict(r, program, status);
 }
 

@@ -81,7 +81,13 @@ void ss_run_report_close(const struct ss_report *r)
 	for (int i = 0; i < SS_ROUTES; i++)
 		atomic_fetch_add(&outer->route[i], r->route[i]);
 	atomic_fetch_add(&outer->served_calls, r->served_calls);
+	atomic_fetch_add(&outer->driver_calls, r->driver_calls);
 	atomic_fetch_add(&outer->memory_calls, r->memory_calls);
+	atomic_fetch_add(&outer->allocations, r->allocations);
+	atomic_fetch_add(&outer->misses, r->misses);
+	atomic_fetch_add(&outer->taken_again, r->taken_again);
+	atomic_fetch_add(&outer->decayed_bytes, r->decayed_bytes);
+	atomic_fetch_add(&outer->excess_bytes, r->excess_bytes);
 	raise_to(&outer->used_high, r->used_high);
 	raise_to(&outer->reserved_high, r->reserved_high);
 }

@@ -52,7 +52,7 @@ static const struct option table[] = {
 	{"FREE_SYNC", T_ENUM, AT(free_sync), "auto", "auto|always|never",
 	 "whether hipFree waits for the device"},
 	{"RELEASE_THRESHOLD", T_PER_DEVICE, AT(threshold), "", NULL,
-	 "idle bytes a pool keeps at a synchronization (0:1G,1:20% per device)"},
+	 "idle bytes a pool keeps at a synchronization, max = all (0:1G,1:20% per device)"},
 	{"INITIAL", T_AMOUNT, AT(initial), "", NULL,
 	 "memory reserved at the first use of a device"},
 	{"LIMIT", T_AMOUNT, AT(limit), "", NULL,
@@ -315,7 +315,7 @@ static const char *const type_texts[] = {
 	[T_POWER] = "size (power of 2)",
 	[T_PADDING] = "size (4K at most)",
 	[T_AMOUNT] = "size or percent",
-	[T_PER_DEVICE] = "size or percent, per device",
+	[T_PER_DEVICE] = "size, percent or max, per device",
 	[T_PATH] = "path",
 };
 

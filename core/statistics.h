@@ -61,6 +61,10 @@ struct ss_pool_stats {
 	/* The driver calls that take memory, give it back, and map or open it */
 	uint64_t memory_calls;
 	uint64_t out_of_memory;
+	/* Sums of ss_stats_total() only. Bytes that were taken from the device although a pool had
+	 * had as much before, so they were released and taken again; and bytes of idle memory that
+	 * were released because of their age, and because of a threshold. */
+	uint64_t taken_again, decayed_bytes, excess_bytes;
 	/* How often each row of the ladder found memory, or made some */
 	uint64_t served[SS_LADDER_ROWS];
 };

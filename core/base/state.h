@@ -41,6 +41,9 @@ struct ss_core {
 	_Atomic uint64_t driver_calls, driver_ns;
 	/* Those that take memory, give it back, and map or open it */
 	_Atomic uint64_t memory_calls;
+	/* Bytes of idle memory that were released because of their age, or at a synchronization
+	 * because of a threshold */
+	_Atomic uint64_t decayed_bytes, excess_bytes;
 
 	struct ss_map *map;
 	struct ss_order *order;

@@ -80,6 +80,10 @@ uint64_t ss_pool_release(struct ss_pool *pool, uint64_t target, uint64_t older_t
 
 	given += ss_memory_release(&pool->mem, target, older_than);
 	if (given) {
+		if (cause == SS_TRACE_TRIM_DECAY)
+			atomic_fetch_add(&ss_core_of(pool)->decayed_bytes, given);
+		else if (cause == SS_TRACE_TRIM_THRESHOLD)
+			atomic_fetch_add(&ss_core_of(pool)->excess_bytes, given);
 		ss_nearly_full_set(ss_core_of(pool), pool->mem.dev, false);
 		ss_trace_trim(cause, given, ss_reserved(pool), pool->mem.dev, pool->mem.handle);
 	}

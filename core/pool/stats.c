@@ -188,6 +188,7 @@ static void add(const struct ss_pool_stats *s, void *arg)
 	sum->misses += s->misses;
 	sum->used_high += s->used_high;
 	sum->reserved_high += s->reserved_high;
+	sum->taken_again += ss_minus(s->released_bytes + s->reserved, s->reserved_high);
 }
 
 static void add_ended(const struct ss_device_stats *d, void *arg)
@@ -206,5 +207,7 @@ void ss_stats_total(struct ss_core *core, struct ss_pool_stats *out)
 	out->busy_queries = ss_order_busy_queries(core);
 	out->driver_calls = core->driver_calls;
 	out->memory_calls = core->memory_calls;
+	out->decayed_bytes = core->decayed_bytes;
+	out->excess_bytes = core->excess_bytes;
 	out->driver_ns = core->driver_ns;
 }

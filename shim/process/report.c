@@ -82,7 +82,13 @@ void ss_report_totals(struct ss_core *core)
 		return; /* nobody reads it */
 	ss_stats_total(core, &s);
 	atomic_fetch_add(&r->served_calls, s.allocations + s.frees);
+	atomic_fetch_add(&r->driver_calls, s.driver_calls);
 	atomic_fetch_add(&r->memory_calls, s.memory_calls);
+	atomic_fetch_add(&r->allocations, s.allocations);
+	atomic_fetch_add(&r->misses, s.misses);
+	atomic_fetch_add(&r->taken_again, s.taken_again);
+	atomic_fetch_add(&r->decayed_bytes, s.decayed_bytes);
+	atomic_fetch_add(&r->excess_bytes, s.excess_bytes);
 	raise_to(&r->used_high, s.used_high);
 	raise_to(&r->reserved_high, s.reserved_high);
 }

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define SS_REPORT_MAGIC 0x53535232u /* "SSR2" */
+#define SS_REPORT_MAGIC 0x53535233u /* "SSR3" */
 
 struct ss_core;
 
@@ -30,9 +30,11 @@ struct ss_report {
 	atomic_uint loaded, used, off, unused, bypassed;
 	atomic_uint route[SS_ROUTES];
 	/* Sums over the processes that have ended: allocations and frees that the pools served,
-	 * and the runtime's calls for memory that this took: to take it, give it back, map or
-	 * open it. Queries and fences are not among them. */
-	_Atomic uint64_t served_calls, memory_calls;
+	 * each of which is a call into the runtime natively; the calls into the runtime that this
+	 * took; and those among them that take memory, give it back, map or open it. */
+	_Atomic uint64_t served_calls, driver_calls, memory_calls;
+	/* Allocations, those that were no hit, and bytes as in struct ss_pool_stats. */
+	_Atomic uint64_t allocations, misses, taken_again, decayed_bytes, excess_bytes;
 	/* Bytes, of the process with the most. */
 	_Atomic uint64_t used_high, reserved_high;
 	/* The self-test: grows with every call that returned; the step that runs. The text is
