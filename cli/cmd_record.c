@@ -187,6 +187,7 @@ int ss_cmd_record(int argc, char **argv)
 	clock_gettime(CLOCK_REALTIME, &start);
 	int status = ss_child_run(a.program, &started);
 	ss_run_report_close(report);
+	ss_ring_keep_end(); /* the file may be copied from now on */
 	if (started)
 		ss_exit_warning(report, a.program[0], status);
 	if (started && ss_job_rank() == 0) { /* one line per job */

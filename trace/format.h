@@ -48,7 +48,11 @@ struct ss_trace_header {
 	uint32_t ring_blocks; /* most blocks that the file may have; 0: it is no ring */
 	uint32_t reserved32;
 	uint64_t size; /* bytes that the file has at least; 0: not known */
-	uint64_t reserved[3];
+	/* Of a ring with a beginning: how many blocks its base has. `base_for_ns` is the beginning
+	 * that this number is for; another one: it is not known */
+	uint64_t base_for_ns;
+	uint64_t base_blocks;
+	uint64_t reserved;
 };
 
 /* A ring (somashim record --ring) has this behind its header. The program takes blocks that are

@@ -264,7 +264,7 @@ static int by_start(const void *a, const void *b)
 
 /* ---- open, close, look up ----------------------------------------------- */
 
-struct ss_trace_reader *ss_trace_reader_open(const char *path, char *err, size_t err_size)
+static struct ss_trace_reader *open_reader(const char *path, bool held, char *err, size_t err_size)
 {
 	struct ss_trace_reader *r = calloc(1, sizeof(*r));
 
@@ -272,7 +272,7 @@ struct ss_trace_reader *ss_trace_reader_open(const char *path, char *err, size_t
 		snprintf(err, err_size, "%s: out of memory", path);
 		return NULL;
 	}
-	if (!ss_trace_file_def_open(&r->file, path, err, err_size)) {
+	if (!ss_trace_file_def_open(&r->file, path, held, err, err_size)) {
 		free(r);
 		return NULL;
 	}
@@ -281,6 +281,16 @@ struct ss_trace_reader *ss_trace_reader_open(const char *path, char *err, size_t
 		      by_start);
 	}
 	return r;
+}
+
+struct ss_trace_reader *ss_trace_reader_open(const char *path, char *err, size_t err_size)
+{
+	return open_reader(path, false, err, err_size);
+}
+
+struct ss_trace_reader *ss_trace_reader_open_held(const char *path, char *err, size_t err_size)
+{
+	return open_reader(path, true, err, err_size);
 }
 
 void ss_trace_reader_close(struct ss_trace_reader *r)

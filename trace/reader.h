@@ -122,8 +122,12 @@ static inline bool ss_trace_item_lived(const struct ss_trace_item *e)
 }
 
 /* Opens a file and reads what it defines. NULL and one line in `err`, with path and offset, if it
- * cannot be used at all. Damage within it is no error; see ss_trace_reader_problem(). */
+ * cannot be used at all. Damage within it is no error; see ss_trace_reader_problem(). The reader
+ * shows one state of the file, that of now, also if it is written or shortened later: it waits
+ * until a ring is whole, and copies a ring that is written (TMPDIR, /tmp). */
 struct ss_trace_reader *ss_trace_reader_open(const char *path, char *err, size_t err_size);
+/* The same for who has a ring locked: nothing is waited for or copied. */
+struct ss_trace_reader *ss_trace_reader_open_held(const char *path, char *err, size_t err_size);
 void ss_trace_reader_close(struct ss_trace_reader *r);
 
 /* The first damage in the file, as one line with the offset, and in *count how many there are.

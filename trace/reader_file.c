@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "trace/reader_file.h"
+#include "trace/steady.h"
 
 #define HEADER_MOST (1u << 20) /* bytes; larger ones are not believed */
 #define BLOCK_LEAST 4096u
@@ -194,8 +195,14 @@ static void read_block(struct ss_trace_file_def *f, uint8_t *data, uint32_t leng
 	if (((const struct ss_trace_block *)data)->magic == SS_TRACE_BLOCK_BASE &&
 	    memcmp(data + length - SS_TRACE_TAIL, &f->header.begin_ns, SS_TRACE_TAIL) != 0)
 		return; /* of another beginning: it was being written, or is about to go */
+	f->base_blocks += ((const struct ss_trace_block *)data)->magic == SS_TRACE_BLOCK_BASE;
 	struct ss_trace_block_info info = {.offset = offset, .start_ns = c.base};
-	while ((r = ss_trace_cursor_next(&c, &damage))) {
+	uint32_t end = 0, before = c.at; /* end: of the block for this reader; 0: all of it */
+	for (; (r = ss_trace_cursor_next(&c, &damage)); before = c.at) {
+		if (r->kind >= SS_TRACE_ALLOC && c.time_ns > f->end_ns) {
+			end = end ? end : before;
+			continue;
+		}
 		if (r->kind >= SS_TRACE_ALLOC && c.time_ns >= f->header.begin_ns) {
 			info.events = true;
 			f->events++;
@@ -204,7 +211,7 @@ static void read_block(struct ss_trace_file_def *f, uint8_t *data, uint32_t leng
 		}
 		ss_trace_define(f, r, &c);
 	}
-	info.length = c.at + tail;
+	info.length = (end ? end : c.at) + tail;
 	if (length < f->header.block_size && (damage || c.at + sizeof(*r) > c.end))
 		damage = f->process.end == SS_TRACE_END_CUT ? NULL : /* it is said already */
 				 "the file ends in the middle of a block";
@@ -267,7 +274,18 @@ static const char *check_header(const struct ss_trace_header *h, size_t got, cha
 	return NULL;
 }
 
-bool ss_trace_file_def_open(struct ss_trace_file_def *f, const char *path, char *err,
+/* Without its base a ring is not what it was: its blocks would be freed and never allocated. */
+static bool has_base(const struct ss_trace_file_def *f)
+{
+	const struct ss_trace_header *h = &f->header;
+
+	if (h->begin_ns == 0)
+		return true;
+	return h->base_for_ns == h->begin_ns ? f->base_blocks >= h->base_blocks :
+					       f->base_blocks > 0;
+}
+
+bool ss_trace_file_def_open(struct ss_trace_file_def *f, const char *path, bool held, char *err,
 			    size_t err_size)
 {
 	struct stat st;
@@ -276,6 +294,7 @@ bool ss_trace_file_def_open(struct ss_trace_file_def *f, const char *path, char 
 	uint8_t *data = NULL;
 
 	*f = (struct ss_trace_file_def){.fd = -1,
+					.end_ns = UINT64_MAX,
 					.process = {.rank = -1, .ranks = -1, .local_rank = -1}};
 	f->path = strdup(path);
 	f->fd = f->path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
@@ -287,14 +306,15 @@ bool ss_trace_file_def_open(struct ss_trace_file_def *f, const char *path, char 
 		snprintf(err, err_size, "%s: not a regular file", path);
 		goto error;
 	}
-	/* In this order: it may grow, and may end, meanwhile. */
-	enum ss_trace_writer writer = ss_trace_writer_of(f->fd);
+	enum ss_trace_writer writer = SS_TRACE_WRITER_RUNS;
 	size_t got = ss_trace_read_at(f->fd, &f->header, sizeof(f->header), 0);
 	const char *wrong = check_header(&f->header, got, text, sizeof(text), &offset);
 	if (wrong) {
 		snprintf(err, err_size, "%s: offset %" PRIu64 ": %s", path, offset, wrong);
 		goto error;
 	}
+	if (!held && !ss_trace_steady(f, &writer, err, err_size))
+		goto error;
 	f->size = fstat(f->fd, &st) == 0 ? (uint64_t)st.st_size : 0;
 	f->process.end = end_of(f, writer);
 	data = malloc(f->header.block_size);
@@ -307,6 +327,15 @@ bool ss_trace_file_def_open(struct ss_trace_file_def *f, const char *path, char 
 		read_block(f, data, (uint32_t)(n & ~(size_t)7), offset);
 	}
 	free(data);
+	if (!f->no_memory && !has_base(f)) {
+		snprintf(
+			err, err_size,
+			"%s: the blocks that lived when it begins are missing: it is a ring "
+			"that was cut off, or copied while it was written (`somashim dump --trace' "
+			"copies it whole)",
+			path);
+		goto error;
+	}
 	if (!f->no_memory)
 		ss_trace_define_end(f);
 	if (f->no_memory) {

@@ -29,7 +29,9 @@ struct ss_trace_gone {
 struct ss_trace_file_def {
 	char *path;
 	int fd;
-	uint64_t size; /* bytes */
+	uint64_t size;        /* bytes */
+	uint64_t end_ns;      /* later events are left out */
+	uint32_t base_blocks; /* of the base of a ring that were found */
 	struct ss_trace_header header;
 	SS_TRACE_ARRAY(struct ss_trace_block_info) blocks;
 	uint64_t events;
@@ -80,8 +82,9 @@ enum ss_trace_writer {
 };
 enum ss_trace_writer ss_trace_writer_of(int fd);
 
-/* Opens the file and reads all definitions. False with one line in `err`. */
-bool ss_trace_file_def_open(struct ss_trace_file_def *f, const char *path, char *err,
+/* Opens the file and reads all definitions. `held`: the caller keeps others from changing the ring,
+ * and wants it as it is. False with one line in `err`. */
+bool ss_trace_file_def_open(struct ss_trace_file_def *f, const char *path, bool held, char *err,
 			    size_t err_size);
 void ss_trace_file_def_close(struct ss_trace_file_def *f);
 /* Takes what the record defines; ignores events. */

@@ -92,12 +92,15 @@ static bool run_pass(struct ss_pass *p, struct ss_trace_reader *r, bool first)
 {
 	struct ss_analysis *a = p->a;
 	uint64_t all = ss_trace_reader_events(r);
-	struct ss_trace_item e;
+	struct ss_trace_item e, next;
 
 	if (!ss_trace_memory_init(&p->memory, r, &a->sites, first ? ss_pass_count : ss_pass_hold,
 				  p))
 		return false;
-	for (p->event = 1; ss_trace_reader_next(r, &e); p->event++) {
+	bool more = ss_trace_reader_next(r, &next);
+	for (p->event = 1; more; p->event++) {
+		e = next;
+		more = ss_trace_reader_next(r, &next);
 		if (first) {
 			a->first_ns = p->event == 1 ? e.time_ns : a->first_ns;
 			a->last_ns = e.time_ns > a->last_ns ? e.time_ns : a->last_ns;
@@ -107,6 +110,8 @@ static bool run_pass(struct ss_pass *p, struct ss_trace_reader *r, bool first)
 		if (!ss_trace_memory_apply(&p->memory, &e))
 			return false;
 		(first ? ss_pass_count_event : ss_pass_after_event)(p, &e);
+		if (first && ss_trace_item_lived(&e) && !(more && ss_trace_item_lived(&next)))
+			ss_pass_count_begin(p, &e);
 		if (p->failed)
 			return false;
 		tell_progress(p, all, first ? 0 : 0.5, 0.5);

@@ -234,14 +234,20 @@ void ss_pass_count(void *arg, enum ss_change change, const struct ss_range *rang
 {
 	struct ss_pass *p = arg;
 
-	levels_changed(p, range->device, range->pool, e);
+	if (!ss_trace_item_lived(e))
+		levels_changed(p, range->device, range->pool, e);
 	if (p->failed)
 		return;
 	struct ss_device_result *d = device_of(p, range->device);
 	struct ss_pool_result *q = pool_of(p, range->pool);
+	if (!d || !q) {
+		p->failed = true;
+		return;
+	}
 	usage_counts(&d->usage, change, e);
 	usage_counts(&q->usage, change, e);
-	watch_growth(p, d, change, range, e);
+	if (!ss_trace_item_lived(e))
+		watch_growth(p, d, change, range, e);
 	if (q->device == SS_NO_DEVICE)
 		q->device = range->device;
 	if (change == SS_CHANGE_ALLOC || change == SS_CHANGE_FREE) {
@@ -252,6 +258,29 @@ void ss_pass_count(void *arg, enum ss_change change, const struct ss_range *rang
 			else
 				site_frees(s, range, e->time_ns);
 		}
+	}
+}
+
+/* Memory that was there when the recording begins comes in many events, but it was there at once:
+ * no moment between them is a peak. */
+void ss_pass_count_begin(struct ss_pass *p, const struct ss_trace_item *e)
+{
+	struct ss_analysis *a = p->a;
+
+	for (size_t i = 0; i < a->pools; i++)
+		level_changed(&a->pool[i].usage, &p->memory.pool[a->pool[i].id], e->time_ns,
+			      p->event);
+	for (size_t i = 0; i < a->devices; i++) {
+		struct ss_device_result *d = &a->device[i];
+		const struct ss_level *level = &p->memory.device[d->device];
+		level_changed(&d->usage, level, e->time_ns, p->event);
+		if (level->reserved) {
+			d->reserved_peak = (struct ss_snapshot){.event = p->event,
+								.time_ns = e->time_ns};
+		}
+		if (d->timeline.sample)
+			ss_samples_add(&d->timeline, level, p->event, e->time_ns);
+		p->failed |= !add_step(d, level->reserved, e->time_ns);
 	}
 }
 

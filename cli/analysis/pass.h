@@ -31,6 +31,8 @@ static inline struct ss_site *ss_pass_site(struct ss_analysis *a, enum ss_by by,
 /* The first pass counts. */
 ss_trace_memory_watch ss_pass_count;
 void ss_pass_count_event(struct ss_pass *p, const struct ss_trace_item *e);
+/* After the last event of what was there when the recording begins. */
+void ss_pass_count_begin(struct ss_pass *p, const struct ss_trace_item *e);
 void ss_pass_count_end(struct ss_pass *p);
 /* Puts the results of devices in the order of their numbers. */
 void ss_pass_sort_devices(struct ss_pass *p);

@@ -192,7 +192,8 @@ void ss_ring_base_block(struct ss_ring_base *b, const struct ss_range *range)
 
 bool ss_ring_base_end(struct ss_ring_base *b)
 {
-	if (b->used)
+	/* A beginning without a base would look as one whose base was lost. */
+	if (b->used || (b->numbers == 0 && begin(b, 0, b->begin_ns)))
 		flush(b);
 	int err = errno;
 	for (size_t i = 0; b->failed && i < b->numbers; i++)

@@ -113,6 +113,8 @@ static bool rewrite(struct ss_ring_file *f, const struct ss_ring_block *b, size_
 	write_memory(&base, m);
 	if (!ss_ring_base_end(&base))
 		return false;
+	f->header->base_blocks = base.numbers;
+	f->header->base_for_ns = begin;
 	__atomic_store_n(&f->header->begin_ns, begin, __ATOMIC_RELEASE);
 	for (size_t i = 0; i < count; i++) {
 		bool done = b[i].magic == SS_TRACE_BLOCK_DONE && b[i].tail < begin;
@@ -128,7 +130,7 @@ static enum ss_ring_result move_begin(struct ss_ring_file *f, const char *path, 
 {
 	struct ss_trace_memory m = {0};
 	struct ss_sites sites = {0};
-	struct ss_trace_reader *r = ss_trace_reader_open(path, err, err_size);
+	struct ss_trace_reader *r = ss_trace_reader_open_held(path, err, err_size);
 	enum ss_ring_result result = SS_RING_FAILED;
 
 	if (!r)

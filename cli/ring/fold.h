@@ -21,8 +21,11 @@ enum ss_ring_result {
  * `keep_ns` ago (0: no matter how old), and if so moves its beginning. */
 enum ss_ring_result ss_ring_fold(const char *path, uint64_t keep_ns, char *err, size_t err_size);
 /* Runs as a process of its own, which this makes: folds the rings with names for `pattern`
- * (trace/file_name.h), as long as the caller or a process that writes one runs. False with errno
- * set. */
+ * (trace/file_name.h), as long as the caller or a process that writes one runs. One at a time.
+ * False with errno set. */
 bool ss_ring_keep(const char *pattern, uint64_t keep_ns);
+/* Tells that process that the program has ended, and waits until it does nothing more to the rings
+ * of processes that have ended. */
+void ss_ring_keep_end(void);
 
 #endif

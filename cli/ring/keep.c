@@ -18,11 +18,17 @@
 #define LEAST_MS 5
 #define MOST_MS 200 /* between two looks */
 
-/* Does the process that writes this file run? Where there are no locks, it may. */
+/* Does the process that writes this file run? Where there are no locks, it may. One that has no
+ * header yet has nothing to fold. */
 static bool is_written(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	char magic[8] = "";
 	bool written = fd >= 0 && ss_trace_writer_of(fd) != SS_TRACE_WRITER_GONE;
+
+	if (written &&
+	    (ss_trace_read_at(fd, magic, sizeof(magic), 0) != sizeof(magic) || !magic[0]))
+		written = false;
 
 	if (fd >= 0)
 		close(fd);
@@ -57,8 +63,13 @@ static size_t look(const char *wild, uint64_t keep_ns, bool *folded, bool *faile
 	return running;
 }
 
-/* `alive` is the reading end of a pipe whose other end the caller has: it ends with it. */
-static void keep(const char *wild, uint64_t keep_ns, int alive)
+/* The caller's ends of two pipes: it closes the first one, and reads from the second one. -1:
+ * none. */
+static int caller_alive = -1, caller_done = -1;
+
+/* `alive` is the reading end of a pipe whose other end the caller has: it ends with it. `done` is
+ * closed after the first look from then on. */
+static void keep(const char *wild, uint64_t keep_ns, int alive, int done)
 {
 	struct pollfd caller = {.fd = alive, .events = POLLIN};
 	bool failed = false;
@@ -68,6 +79,10 @@ static void keep(const char *wild, uint64_t keep_ns, int alive)
 		size_t running = look(wild, keep_ns, &folded, &failed);
 		if (caller.fd < 0 && running == 0)
 			return;
+		if (caller.fd < 0 && done >= 0) {
+			close(done);
+			done = -1;
+		}
 		wait_ms = folded ? LEAST_MS : wait_ms * 2 < MOST_MS ? wait_ms * 2 : MOST_MS;
 		if (poll(&caller, 1, wait_ms) > 0)
 			caller.fd = -1; /* the caller has ended. What it started may run on */
@@ -76,7 +91,7 @@ static void keep(const char *wild, uint64_t keep_ns, int alive)
 
 /* Nothing of the caller is kept open but its stderr, and no signal for its terminal or job ends
  * this. */
-static void detach(int alive)
+static void detach(int alive, int done)
 {
 	int none = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -89,7 +104,7 @@ static void detach(int alive)
 		dup2(none, STDOUT_FILENO);
 	}
 	for (int fd = STDERR_FILENO + 1; fd < 256; fd++)
-		if (fd != alive)
+		if (fd != alive && fd != done)
 			close(fd);
 	(void)!chdir("/");
 }
@@ -97,23 +112,39 @@ static void detach(int alive)
 bool ss_ring_keep(const char *pattern, uint64_t keep_ns)
 {
 	char wild[4096];
-	int pipe_fd[2];
+	int alive[2], done[2];
 
-	if (!ss_file_glob(pattern, wild, sizeof(wild)) || pipe2(pipe_fd, O_CLOEXEC) != 0)
+	if (!ss_file_glob(pattern, wild, sizeof(wild)) || pipe2(alive, O_CLOEXEC) != 0)
 		return false;
-	pid_t child = fork();
+	pid_t child = pipe2(done, O_CLOEXEC) == 0 ? fork() : -1;
+	if (child < 0) {
+		close(alive[0]);
+		close(alive[1]);
+		return false;
+	}
 	if (child == 0) { /* a grandchild is none of the processes that the caller waits for */
 		if (fork() == 0) {
-			detach(pipe_fd[0]);
-			keep(wild, keep_ns, pipe_fd[0]);
+			detach(alive[0], done[1]);
+			keep(wild, keep_ns, alive[0], done[1]);
 		}
 		_exit(0);
 	}
-	close(pipe_fd[0]);
-	if (child < 0) {
-		close(pipe_fd[1]);
-		return false;
-	}
+	close(alive[0]);
+	close(done[1]);
 	waitpid(child, NULL, 0);
-	return true; /* the other end stays open until this process ends */
+	caller_alive = alive[1];
+	caller_done = done[0];
+	return true;
+}
+
+void ss_ring_keep_end(void)
+{
+	char none;
+
+	if (caller_alive < 0)
+		return;
+	close(caller_alive);
+	while (read(caller_done, &none, 1) < 0 && errno == EINTR) {}
+	close(caller_done);
+	caller_alive = caller_done = -1;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Takes 8 MiB, frees it and synchronizes, again and again: with a threshold of 0 all of it is released
- * in between. `sync_loop ROUNDS` */
+/* Takes 8 MiB, frees it and synchronizes, again and again: with a threshold of 0 all of it is
+ * released in between. `sync_loop ROUNDS` */
 #include <stdlib.h>
 
 #include <hip/hip_runtime_api.h>
@@ -12,8 +12,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < rounds; i++) {
 		void *p;
 		if (hipMallocAsync(&p, 8 << 20, NULL) != hipSuccess ||
-		    hipFreeAsync(p, NULL) != hipSuccess ||
-		    hipStreamSynchronize(NULL) != hipSuccess)
+		    hipFreeAsync(p, NULL) != hipSuccess || hipStreamSynchronize(NULL) != hipSuccess)
 			return 1;
 	}
 	return 0;

@@ -6,8 +6,9 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <sys/mman.h>
 
-#include "cli/analysis/trace_memory.h"
+#include "cli/analysis/analysis.h"
 #include "cli/ring/dump.h"
 #include "cli/ring/fold.h"
 #include "cli/ring/size.h"
@@ -127,6 +128,7 @@ struct job {
 	const char *path;
 	bool ring; /* and a dump of it, to path.dump */
 	uint64_t begin;
+	void (*more)(struct job *job); /* in the middle; may be NULL */
 };
 
 static void record(void *arg)
@@ -284,6 +286,171 @@ static void test_same(void **state)
 	same(whole.path, dumped, RING / 4 / 48);
 }
 
+/* ---- one state ------------------------------------------------------------- */
+
+#define STEADY_EVENTS 120000
+#define CYCLE 1000 /* ns of a pair */
+
+/* A service: 64 MiB reserved, of which 50 live from the start on, and a block that comes and
+ * goes. */
+static void serve(void *arg)
+{
+	struct job *job = arg;
+	void *pool = (void *)0x1000, *base = (void *)(uintptr_t)BASE,
+	     *block = (void *)(uintptr_t)(BASE + 52 * MIB);
+
+	ring_path = job->path;
+	ss_trace_set_ring(RING);
+	MUST(ss_trace_open(job->path, NULL));
+	ss_trace_device(0, 0, 1, 0, 0, NULL, 1ull << 40, "device");
+	ss_trace_segment_at(job->begin, SS_TRACE_SEGMENT_ALLOC, base, 64 * MIB, 0, pool, 0);
+	one(job->begin, base, 50 * MIB, pool);
+	for (uint64_t n = 1; n <= STEADY_EVENTS; n++) {
+		if (n % 2)
+			one(job->begin + n * CYCLE, block, MIB, pool);
+		else
+			ss_trace_free_at(job->begin + n * CYCLE, block, 0, pool, STREAM,
+					 SS_TRACE_F_REUSABLE);
+		if (job->more && n == STEADY_EVENTS / 2)
+			job->more(job);
+		if (n % 5000 == 0)
+			fold();
+	}
+	kill(getpid(), SIGKILL);
+}
+
+static void in_order(struct ss_trace_reader *r)
+{
+	struct ss_sites sites;
+	struct ss_trace_memory m;
+	struct ss_trace_item e;
+
+	MUST(ss_sites_read(&sites, r, NULL));
+	for (int pass = 0; pass < 2; pass++) {
+		MUST(ss_trace_memory_init(&m, r, &sites, NULL, NULL));
+		while (ss_trace_reader_next(r, &e))
+			MUST(ss_trace_memory_apply(&m, &e));
+		MUST(m.unknown_frees == 0 && m.lost_frees == 0);
+		MUST(m.device[0].reserved == 64 * MIB && m.device[0].used >= 50 * MIB);
+		ss_trace_memory_finish(&m);
+		ss_trace_reader_rewind(r);
+	}
+	ss_sites_finish(&sites);
+	ss_trace_reader_close(r);
+}
+
+/* What a reader opened stays as it was while the ring goes on, also in its second pass. */
+static void read_while_it_folds(struct job *job)
+{
+	char err[512];
+	struct ss_trace_reader *r = ss_trace_reader_open(job->path, err, sizeof(err));
+	void *pool = (void *)0x1000, *block = (void *)(uintptr_t)(BASE + 60 * MIB);
+
+	MUST(r);
+	for (uint64_t n = 1; n <= STEADY_EVENTS; n++) {
+		if (n % 2)
+			one(job->begin + (STEADY_EVENTS / 2) * CYCLE + n, block, MIB, pool);
+		else
+			ss_trace_free_at(job->begin + (STEADY_EVENTS / 2) * CYCLE + n, block, 0,
+					 pool, STREAM, SS_TRACE_F_REUSABLE);
+		if (n % 5000 == 0)
+			fold();
+	}
+	in_order(r);
+}
+
+static void test_running(void **state)
+{
+	struct job job = {
+		.path = path_in("running"), .begin = 1 << 20, .more = read_while_it_folds};
+
+	assert_int_equal(WTERMSIG(in_child(serve, &job)), SIGKILL);
+}
+
+/* The header of a file that is mapped. */
+static struct ss_trace_header *header_of(const char *path, int *fd)
+{
+	*fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_true(*fd >= 0);
+	struct ss_trace_header *h = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+	assert_ptr_not_equal(h, MAP_FAILED);
+	return h;
+}
+
+static void read_ring(void *arg)
+{
+	char err[512];
+	struct ss_trace_reader *r = ss_trace_reader_open(arg, err, sizeof(err));
+
+	MUST(r);
+	in_order(r);
+}
+
+/* Whoever has the ring locked is about to move its beginning: nothing is read before it is
+ * there. */
+static void test_locked(void **state)
+{
+	static const struct timespec soon = {.tv_nsec = 50000000};
+	struct job job = {.path = path_in("locked"), .begin = 1 << 20};
+	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	char err[512];
+	int fd, status;
+
+	assert_int_equal(WTERMSIG(in_child(serve, &job)), SIGKILL);
+	struct ss_trace_header *h = header_of(job.path, &fd);
+	uint64_t begin = h->begin_ns, blocks = h->base_blocks;
+	assert_true(begin != 0);
+	assert_true(blocks > 0);
+	assert_int_equal(fcntl(fd, F_OFD_SETLK, &whole), 0);
+	h->begin_ns++;
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		read_ring((void *)job.path);
+		_exit(0);
+	}
+	nanosleep(&soon, NULL);
+	h->begin_ns = begin;
+	whole.l_type = F_UNLCK; /* the mapping would keep the lock if the file were closed */
+	assert_int_equal(fcntl(fd, F_OFD_SETLK, &whole), 0);
+	close(fd);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	/* Without its base, or with a part of it, it is no recording. */
+	h->begin_ns++;
+	assert_null(ss_trace_reader_open(job.path, err, sizeof(err)));
+	assert_non_null(strstr(err, "the blocks that lived when it begins are missing"));
+	h->begin_ns = begin;
+	h->base_blocks = blocks + 1;
+	assert_null(ss_trace_reader_open(job.path, err, sizeof(err)));
+	h->base_blocks = blocks;
+	read_ring((void *)job.path);
+	munmap(h, 4096);
+}
+
+/* The most that was reserved is not looked for before all that lived at the beginning is there. */
+static void test_peak(void **state)
+{
+	struct job job = {.path = path_in("peak"), .begin = 1 << 20};
+	const struct ss_analysis_config config = {.charts = true, .samples = 64};
+	char err[512];
+
+	assert_int_equal(WTERMSIG(in_child(serve, &job)), SIGKILL);
+	struct ss_analysis *a = ss_analysis_run(job.path, &config, err, sizeof(err));
+	assert_non_null(a);
+	assert_int_equal(a->devices, 1);
+	const struct ss_snapshot *peak = &a->device[0].reserved_peak;
+	assert_int_equal(peak->level.reserved, 64 * MIB);
+	assert_in_range(peak->level.used, 50 * MIB, 51 * MIB);
+	assert_true(peak->holders > 0);
+	assert_in_range(peak->waste.idle, 13 * MIB, 14 * MIB);
+	assert_int_equal(a->device[0].usage.reserved_peak.used, peak->level.used);
+	assert_in_range(a->pool[0].usage.reserved_peak.used, 50 * MIB, 51 * MIB);
+	assert_true(a->maps > 0);
+	assert_non_null(strchr(a->map[0].live, '9'));
+	ss_analysis_free(a);
+}
+
 static void test_sizes(void **state)
 {
 	static const char *const bad[] = {"",     "10",    "0m",    "m",     "-1m",  "1x",
@@ -308,7 +475,8 @@ static void test_sizes(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_same),
+		cmocka_unit_test(test_same),   cmocka_unit_test(test_running),
+		cmocka_unit_test(test_locked), cmocka_unit_test(test_peak),
 		cmocka_unit_test(test_sizes),
 	};
 
