@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A file that is written meanwhile would be another one at each look: events come, and a ring's
- * beginning moves, which gives its oldest blocks back. A reader looks at least twice, so it is shown
- * one state: all events up to a moment, of a ring that nobody changes.
+ * beginning moves, which gives its oldest blocks back. A reader looks at least twice, so it is
+ * shown one state: all events up to a moment, of a ring that nobody changes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -122,8 +122,10 @@ bool ss_trace_steady(struct ss_trace_file_def *f, enum ss_trace_writer *writer, 
 	if (ring && *writer != SS_TRACE_WRITER_GONE) {
 		int fd = copy(f);
 		if (fd < 0) {
-			snprintf(err, err_size, "%s: it cannot be copied, which it must be while "
-				 "it is written: %s", f->path, strerror(errno));
+			snprintf(err, err_size,
+				 "%s: it cannot be copied, which it must be while "
+				 "it is written: %s",
+				 f->path, strerror(errno));
 			return false;
 		}
 		close(f->fd);

@@ -44,8 +44,8 @@ struct ss_events {
 };
 
 /* Reads an RMM CSV or a PyTorch memory snapshot; the first byte tells which. `path` is
- * opened by ss_input_open(). `device` selects the trace of a snapshot; -1 is the first
- * device that has one. False with a message in `err` on failure. */
+ * opened by ss_input_open(). `device` selects the trace of a snapshot; -1 is the one
+ * with the longest history. False with a message in `err` on failure. */
 bool ss_events_read(struct ss_events *ev, const char *path, int device, char *err, size_t err_size);
 void ss_events_finish(struct ss_events *ev);
 

@@ -351,6 +351,15 @@ const struct ss_pickle *ss_pickle_at(const struct ss_pickle *v, size_t i)
 	return i < ss_pickle_count(v) ? &v->items->v[i] : NULL;
 }
 
+bool ss_pickle_first_time(const struct ss_pickle *v)
+{
+	if (!v || (v->type != SS_PICKLE_LIST && v->type != SS_PICKLE_DICT))
+		return true;
+	bool first = !v->items->seen;
+	v->items->seen = true;
+	return first;
+}
+
 bool ss_pickle_is(const struct ss_pickle *v, const char *text)
 {
 	return v && v->type == SS_PICKLE_STRING && v->len == strlen(text) &&

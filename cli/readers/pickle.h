@@ -35,6 +35,7 @@ struct ss_pickle {
 struct ss_pickle_items {
 	struct ss_pickle *v;
 	size_t count, space;
+	bool seen;                    /* of ss_pickle_first_time() */
 	struct ss_pickle_items *next; /* the list of all, for ss_pickle_free() */
 };
 
@@ -51,6 +52,9 @@ size_t ss_pickle_count(const struct ss_pickle *v); /* 0 if it is not a list */
 const struct ss_pickle *ss_pickle_at(const struct ss_pickle *v, size_t i);
 /* NULL if it is not a dict, or has no such key. */
 const struct ss_pickle *ss_pickle_get(const struct ss_pickle *v, const char *key);
+/* Is this list or dict asked about for the first time? A pickle can refer to one object as often as
+ * it likes, so work that grows with the product of two lists may look at each object once only. */
+bool ss_pickle_first_time(const struct ss_pickle *v);
 /* Whether it is that string. */
 bool ss_pickle_is(const struct ss_pickle *v, const char *text);
 

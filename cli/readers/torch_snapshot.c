@@ -129,6 +129,10 @@ static bool add_segment(struct ss_events *ev, const struct ss_pickle *segment, s
 			 MAX_KEYS);
 		return false;
 	}
+	if (!ss_pickle_first_time(segment) || !ss_pickle_first_time(blocks)) {
+		snprintf(err, err_size, "segment %zu: its addresses occur twice", n);
+		return false;
+	}
 	int_of(segment, "stream", &stream);
 	for (size_t i = 0; i < ss_pickle_count(blocks) && !wrong; i++) {
 		const struct ss_pickle *block = ss_pickle_at(blocks, i);
@@ -165,15 +169,50 @@ static uint64_t device_of(const struct ss_pickle *segment)
 	return device;
 }
 
-/* Which devices does the snapshot know, and which of them is meant? False: not the one that was
- * asked for. */
+/* Entries of a trace that tell of memory. Device 0 may have others, such as marks of the program,
+ * in the snapshot of a process that uses another device. */
+static size_t history_of(const struct ss_pickle *trace)
+{
+	size_t events = 0;
+
+	for (size_t i = 0; i < ss_pickle_count(trace); i++) {
+		const struct ss_pickle *entry = ss_pickle_at(trace, i);
+		const struct ss_pickle *action = too_many_keys(entry) ?
+							 NULL :
+							 ss_pickle_get(entry, "action");
+		events += !ss_pickle_is(action, "user_defined") &&
+			  !ss_pickle_is(action, "snapshot");
+	}
+	return events;
+}
+
+static void list_devices(uint64_t devices, char *out, size_t size)
+{
+	size_t n = 0;
+
+	out[0] = '\0';
+	for (int i = 0; i < 64 && n < size; i++)
+		if (devices >> i & 1)
+			n += (size_t)snprintf(out + n, size - n, "%s%d", n ? ", " : "", i);
+}
+
+/* Which devices does the snapshot know, and which of them is meant? The one with the longest
+ * history, unless another was asked for. False: there is none such. */
 static bool choose_device(struct ss_events *ev, const struct ss_pickle *traces,
 			  const struct ss_pickle *segments, int device, char *err, size_t err_size)
 {
 	uint64_t with_trace = 0, with_segment = 0, all;
+	size_t longest = 0;
+	char list[256];
+	int best = -1;
 
-	for (size_t i = 0; i < ss_pickle_count(traces) && i < 64; i++)
-		with_trace |= (uint64_t)(ss_pickle_count(ss_pickle_at(traces, i)) > 0) << i;
+	for (size_t i = 0; i < ss_pickle_count(traces) && i < 64; i++) {
+		size_t events = history_of(ss_pickle_at(traces, i));
+
+		with_trace |= (uint64_t)(events > 0) << i;
+		best = events > longest ? (int)i : best;
+		longest = events > longest ? events : longest;
+	}
 	for (size_t i = 0; i < ss_pickle_count(segments); i++) {
 		uint64_t of = device_of(ss_pickle_at(segments, i));
 
@@ -186,10 +225,11 @@ static bool choose_device(struct ss_events *ev, const struct ss_pickle *traces,
 		return false;
 	}
 	if (device >= 64 || (device >= 0 && !(all >> device & 1))) {
-		snprintf(err, err_size, "the snapshot has no device %d", device);
+		list_devices(all, list, sizeof(list));
+		snprintf(err, err_size, "the snapshot has no device %d; it has %s", device, list);
 		return false;
 	}
-	ev->device = device >= 0 ? device : __builtin_ctzll(with_trace ? with_trace : with_segment);
+	ev->device = device >= 0 ? device : best >= 0 ? best : __builtin_ctzll(with_segment);
 	ev->devices = (uint32_t)__builtin_popcountll(all);
 	ev->no_history = !(with_trace >> ev->device & 1);
 	return true;

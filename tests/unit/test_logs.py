@@ -104,7 +104,26 @@ def check_devices():
     equal(replay_json('--device', '0')['used_peak'], 1 * MIB, 'device 0')
     equal(replay_json('--device', '1')['used_peak'], 18 * MIB, 'device 1')
     equal(replay('--device', '1')[1], '', 'no hint where the device is named')
-    assert 'no device 2' in replay('--device', '2', status=2)[1]
+    assert 'no device 2; it has 0, 1' in replay('--device', '2', status=2)[1]
+    # Rank 1 of a job: marks of the program stand in the trace of device 0, which it does not use.
+    marks = [entry('user_defined', 0, 0), entry('snapshot', 0, 0)] * 20
+    write_snapshot([marks, [], [entry('alloc', 0x2000, 2 * MIB)], []], [segment(0x2000, [block(2 * MIB)], device=2)])
+    equal((replay_json()['used_peak'], replay()[1]), (2 * MIB, ''), 'rank 1')
+    assert 'no device 0; it has 2' in replay('--device', '0', status=2)[1]
+    # The longest history, of several.
+    some = [entry('alloc', 0x1000, 1 * MIB), entry('free_requested', 0x1000, 1 * MIB)]
+    write_snapshot([some, some * 2])
+    text, err = replay()
+    assert 'the snapshot has 2 devices; this is device 1' in err, err
+
+
+def check_repeated():
+    # One segment, or its list of blocks, that is referred to again and again: thousands times thousands.
+    blocks = [block(512) for i in range(20000)]
+    one = segment(0x1000000, blocks)
+    for many in ([one] * 20000, [segment(0x1000000 + i * (1 << 32), blocks) for i in range(20000)]):
+        write_snapshot([[]], many)
+        assert 'its addresses occur twice' in replay(status=2)[1]
 
 
 def check_rows():
@@ -156,5 +175,6 @@ check_before_the_history()
 check_failures()
 check_no_history()
 check_devices()
+check_repeated()
 check_rows()
 check_streams()
