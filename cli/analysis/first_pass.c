@@ -375,8 +375,8 @@ static void site_keeps(const struct ss_analysis *a, struct ss_site *s, const str
 	uint64_t span = a->last_ns - a->first_ns + 1;
 
 	if (b->begin_ns >= a->first_ns && b->begin_ns <= a->last_ns) {
-		s->quarters |= 1u << (unsigned)(4 * (double)(b->begin_ns - a->first_ns) /
-						(double)span);
+		s->kept_in |= 1u << (unsigned)(32 * (double)(b->begin_ns - a->first_ns) /
+					       (double)span);
 	}
 	s->largest_live = b->asked > s->largest_live ? b->asked : s->largest_live;
 	s->oldest_ns = !s->oldest_ns || b->begin_ns < s->oldest_ns ? b->begin_ns : s->oldest_ns;

@@ -51,8 +51,7 @@ struct ss_site {
 	uint64_t live, live_blocks; /* at the end: what was never freed */
 	uint64_t live_asked;
 	uint64_t largest_live, oldest_ns; /* of those blocks: the largest, and the first's time */
-	/* Of the recording in which such a block was allocated, a bit each */
-	unsigned quarters;
+	uint32_t kept_in; /* a bit for each 32nd of the recording in which one was allocated */
 	uint64_t peak, peak_ns;           /* the most that was live at once, and when */
 	double byte_ns;                   /* live bytes, summed over time */
 	uint64_t changed_ns;              /* when `live` changed last */
@@ -127,11 +126,18 @@ static inline const char *ss_frame_file(const struct ss_frame *f)
 	return slash ? slash + 1 : f->source;
 }
 
-/* Does the site hold more and more? Some of what it held at the end came in each quarter of the
- * recording. */
+/* Does the site hold more and more? From some moment in the first 5/8 of the recording on, some of
+ * what it held at the end came in each quarter of the rest. */
 static inline bool ss_site_grows(const struct ss_site *site)
 {
-	return site->quarters == 0xf;
+	for (unsigned begin = 0; begin <= 20; begin += 4) {
+		unsigned quarter = (32 - begin) / 4, with = 0;
+		for (unsigned at = begin; at < 32; at += quarter)
+			with += (site->kept_in >> at & ((1u << quarter) - 1)) != 0;
+		if (with == 4)
+			return true;
+	}
+	return false;
 }
 
 /* All frames as one text, with their lines or only the functions: call sites of different

@@ -200,9 +200,9 @@ static json_t *site_json(const struct ss_analysis *a, const struct ss_sites *sit
 	double ns = a->last_ns > a->first_ns ? (double)(a->last_ns - a->first_ns) : 1;
 	json_object_set_new(o, "peak_time", time_of(a, s->peak_ns));
 	json_object_set_new(o, "mean", json_real(s->byte_ns / ns));
-	json_object_set_new(
-		o, "mean_life",
-		json_real(s->frees ? (double)s->lifetime_ns / (double)s->frees / 1e9 : 0));
+	json_object_set_new(o, "mean_life",
+			    s->frees ? json_real((double)s->lifetime_ns / (double)s->frees / 1e9) :
+				       json_null());
 	json_object_set_new(o, "longest_life", json_real((double)s->longest_ns / 1e9));
 	json_object_set_new(o, "oldest_age",
 			    json_real(s->oldest_ns ? ss_report_seconds(a, a->last_ns) -

@@ -212,15 +212,17 @@ static double ms(uint64_t ns)
 
 static void print_row(FILE *out, const struct ss_analysis *a, int kind, const struct ss_site *s)
 {
-	double life = s->frees ? ms(s->lifetime_ns) / (double)s->frees : 0;
+	char life[32] = "-"; /* nothing of it was freed */
 
+	if (s->frees)
+		snprintf(life, sizeof(life), "%.3f", ms(s->lifetime_ns) / (double)s->frees);
 	switch (kind) {
 	case SS_RANKING_ALLOCS:
-		fprintf(out, "  %10" PRIu64 " %12s %12s %12.3f", s->allocs,
+		fprintf(out, "  %10" PRIu64 " %12s %12s %12s", s->allocs,
 			bytes(s->bytes / s->allocs), bytes(s->peak), life);
 		break;
 	case SS_RANKING_REPEATS:
-		fprintf(out, "  %10" PRIu64 " %12s %12s %12.3f", s->repeats,
+		fprintf(out, "  %10" PRIu64 " %12s %12s %12s", s->repeats,
 			bytes(s->bytes / s->allocs), bytes(s->peak), life);
 		break;
 	case SS_RANKING_LEAKS:

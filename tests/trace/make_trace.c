@@ -141,6 +141,14 @@ static NOINLINE void run_rank(uint64_t bytes)
 	ss_trace_free(AT(A, 0), 0, DEFAULT_POOL, NULL, SS_TRACE_F_REUSABLE);
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 /* ---- call sites ---------------------------------------------------------- */
 
 static uint64_t wanted; /* the number of the command line; random: events of one thread */
@@ -162,12 +170,16 @@ static NOINLINE void descend_and_allocate(int depth)
 	KEEP_FRAME();
 }
 
+/* It begins 200 ms after everything else, and goes on for 320 ms. */
 static NOINLINE void leak(void)
 {
-	for (int i = 0; i < 40; i++) {
-		struct timespec pause = {0, 1000000};
-		nanosleep(&pause, NULL);
-		wrapper(1);
+	uint64_t begin = now_ns() + 200000000;
+
+	for (uint64_t i = 0; i < 40; i++) {
+		ss_trace_alloc_at(begin + i * 8000000, AT(A, next_block), MIB, MIB, 0, DEFAULT_POOL,
+				  NULL, 0);
+		next_block++;
+		KEEP_FRAME();
 	}
 }
 

@@ -102,7 +102,7 @@ def test_names():
     for name in names:
         for frame in name.split(' < '):
             assert frame == '...' or re.search(r'\([a-z_]+\.[ch]:\d+\)( \d+ times)?$', frame), name
-        assert 'wrapper (make_trace.c:' in name, name
+        assert 'wrapper (make_trace.c:' in name or 'leak (make_trace.c:' in name, name
     # A recursion is one frame of the name, with how deep it is.
     deep = sorted(int(m[1]) for n in names for m in [re.search(r' (\d+) times', n)] if m)
     equal(deep, [19, 20], names)
@@ -113,6 +113,9 @@ def test_names():
     leak = next(s for s in p.sites.values() if any(f['function'] == 'leak' for f in s['frames']))
     equal(data['processes'][0]['rankings']['never_freed'][0], leak['site'], 'growing first')
     equal([s['site'] for s in p.sites.values() if s['grows']], [leak['site']], 'what grows')
+    # Blocks that nobody freed have no mean life.
+    equal(leak['mean_life'], None, 'mean life')
+    assert re.search(r'^ +40 +1.00 MiB +40.00 MiB +- +.*leak', text, re.M), text
     assert '\nNever freed\n' in text and 'still growing' in text, text
     # A recording that was killed cannot know what would have been freed.
     subprocess.run([make_trace, 'sites', path('killed'), 'killed'], check=False)

@@ -106,7 +106,7 @@ function drawSitesBy(parent, process, kind) {
 		{ title: 'Grows', value: s => s.grows ? 'yes' : '', minor: true },
 		{ title: 'Allocations', value: s => s.allocations },
 		{ title: 'Bytes in all', value: s => s.bytes, text: bytes, minor: true },
-		{ title: 'Mean life', value: s => s.mean_life, text: seconds, minor: true },
+		{ title: 'Mean life', value: s => s.mean_life ?? -1, text: t => t < 0 ? '' : seconds(t), minor: true },
 		{ title: 'Repeats', value: s => s.repeats, minor: true },
 		{ title: 'Waits', value: s => s.wait_time, text: seconds, minor: true },
 		{ title: kindTitle(kind), value: s => s.name, name: true },
