@@ -271,6 +271,7 @@ void ss_trace_define_end(struct ss_trace_file_def *f)
 	p->realtime_ns = h->realtime_ns;
 	p->lost_events = h->lost_events;
 	p->lost_stacks = h->lost_stacks;
+	p->lost_names = h->lost_names;
 	if (p->arg_count == 0)
 		p->args = calloc(1, sizeof(*p->args));
 	if (p->option_count == 0)

@@ -52,7 +52,7 @@ struct ss_trace_header {
 	 * that this number is for; another one: it is not known */
 	uint64_t base_for_ns;
 	uint64_t base_blocks;
-	uint64_t reserved;
+	uint64_t lost_names; /* frames of Python without a name: the table was full */
 };
 
 /* A ring (somashim record --ring) has this behind its header. The program takes blocks that are

@@ -220,6 +220,7 @@ static uint32_t code_id(struct ss_trace_context *c, uintptr_t code)
 		if (there == hash)
 			return index + 1;
 	}
+	__atomic_fetch_add(&c->live->file.header->lost_names, 1, __ATOMIC_RELAXED);
 	return 0;
 }
 

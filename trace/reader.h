@@ -31,7 +31,7 @@ struct ss_trace_process_def {
 	uint32_t page_size; /* bytes */
 	enum ss_trace_end end;
 	uint64_t boottime_ns, realtime_ns; /* both clocks at the start */
-	uint64_t lost_events, lost_stacks;
+	uint64_t lost_events, lost_stacks, lost_names;
 	const char *exe, *host, *cwd, *version, *runtime; /* "" if not known */
 	const char *launcher, *job;                       /* "" if not known */
 	int rank, ranks, local_rank;                      /* -1 if not known */

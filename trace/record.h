@@ -17,7 +17,7 @@
 #define SS_TRACE_NAMES 16384u       /* most pools and streams; a power of two */
 #define SS_TRACE_STACKS (1u << 18)  /* most stacks; a power of two */
 #define SS_TRACE_MODULES 2048u      /* most modules that are loaded at the same time */
-#define SS_TRACE_PYTHON_CODES (1u << 15) /* most functions of Python */
+#define SS_TRACE_PYTHON_CODES (1u << 18) /* most functions of Python */
 #define SS_TRACE_PARTIAL 64u        /* most blocks of ended threads that are kept for others */
 
 struct ss_trace_name {

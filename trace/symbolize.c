@@ -13,6 +13,7 @@
 
 #include <uthash.h>
 
+#include "trace/fortran_name.h"
 #include "trace/grow.h"
 #include "trace/module_file.h"
 #include "trace/python_function.h"
@@ -131,15 +132,19 @@ const char *ss_symbolizer_rebuilt(const struct ss_symbolizer *s)
 
 static const char *readable(struct ss_symbol_files *s, const char *name)
 {
+	char fortran[512];
 	int status;
 
-	if (!name || name[0] != '_' || name[1] != 'Z' || !s->demangle)
+	if (!name || name[0] != '_')
+		return name;
+	bool is_fortran = ss_fortran_name(name, fortran, sizeof(fortran));
+	if (!is_fortran && (name[1] != 'Z' || !s->demangle))
 		return name;
 	char **owned = ss_grow(s->owned, s->owned_count, sizeof(*owned));
 	if (!owned)
 		return name;
 	s->owned = owned;
-	char *text = s->demangle(name, NULL, NULL, &status);
+	char *text = is_fortran ? strdup(fortran) : s->demangle(name, NULL, NULL, &status);
 	if (!text)
 		return name;
 	s->owned[s->owned_count++] = text;
@@ -150,8 +155,16 @@ static const char *name_of(Dwarf_Die *die)
 {
 	Dwarf_Attribute attr;
 	const char *name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attr));
+	const char *plain = dwarf_diename(die);
+	size_t length = plain ? strlen(plain) : 0;
 
-	return name ? name : dwarf_diename(die);
+	/* A procedure of Fortran that is in no module has one more underscore than its name; the
+	 * main program has a name, too. */
+	if (name && plain &&
+	    ((strncmp(name, plain, length) == 0 && strcmp(name + length, "_") == 0) ||
+	     strcmp(name, "MAIN__") == 0))
+		return plain;
+	return name ? name : plain;
 }
 
 static bool is_function(Dwarf_Die *die)

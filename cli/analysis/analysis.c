@@ -74,6 +74,7 @@ static bool read_process(struct ss_analysis *a, const struct ss_trace_reader *r,
 	a->real_offset = p->realtime_ns - p->boottime_ns;
 	a->lost_events = p->lost_events;
 	a->lost_stacks = p->lost_stacks;
+	a->lost_names = p->lost_names;
 	ss_trace_reader_threads(r, &a->threads);
 	ss_trace_reader_streams(r, &a->streams);
 	return a->path && a->exe && a->host && a->launcher && a->job && a->version && a->runtime &&

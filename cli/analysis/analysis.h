@@ -168,7 +168,7 @@ struct ss_analysis {
 	int rank, ranks; /* -1 if not known */
 	enum ss_trace_end end;
 	uint64_t real_offset; /* plus a time: nanoseconds since 1970 */
-	uint64_t lost_events, lost_stacks, unknown_frees, lost_frees, reset_blocks;
+	uint64_t lost_events, lost_stacks, lost_names, unknown_frees, lost_frees, reset_blocks;
 	/* Before the recording begins, as that of a ring does */
 	uint64_t lived_blocks, lived_bytes;
 

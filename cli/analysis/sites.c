@@ -163,6 +163,32 @@ static size_t foreign_call(const struct ss_sites *s, const uint32_t *ids, size_t
 	return first_python;
 }
 
+/* Code of the C++ library that is compiled into a program, such as what calls a std::function. */
+static bool is_library_header(const char *source)
+{
+	return strstr(source, "/include/c++/") != NULL;
+}
+
+/* Drops the frames of such code from the first `count`, but not all frames, and returns how many
+ * are left. *python is an index among them. */
+static size_t without_headers(const struct ss_sites *s, uint32_t *ids, size_t count, size_t *python)
+{
+	size_t kept = 0, first = *python;
+
+	for (size_t i = 0; i < count; i++)
+		kept += !is_library_header(s->frame[ids[i]].source);
+	if (kept == 0 || kept == count)
+		return count;
+	kept = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (i == first)
+			*python = kept;
+		if (!is_library_header(s->frame[ids[i]].source))
+			ids[kept++] = ids[i];
+	}
+	return kept;
+}
+
 /* Index of the site of a stack; UINT32_MAX: out of memory. */
 static uint32_t site_of(struct ss_sites *s, const struct ss_trace_stack_def *stack)
 {
@@ -190,6 +216,7 @@ static uint32_t site_of(struct ss_sites *s, const struct ss_trace_stack_def *sta
 	}
 	if (count == 0)
 		return 0;
+	count = without_headers(s, s->tables->ids, count, &python);
 	count = without_start(s, s->tables->ids, count);
 	size_t inner = python < count ? foreign_call(s, s->tables->ids, python) : 0;
 	count -= inner;

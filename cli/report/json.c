@@ -335,6 +335,7 @@ json_t *ss_report_process_json(const struct ss_analysis *a, bool charts)
 		{"streams", a->streams},
 		{"lost_events", a->lost_events},
 		{"lost_stacks", a->lost_stacks},
+		{"lost_names", a->lost_names},
 		{"unknown_frees", a->unknown_frees},
 		{"lost_frees", a->lost_frees},
 		{"reset_blocks", a->reset_blocks},

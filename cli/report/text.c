@@ -71,6 +71,12 @@ static void print_process(FILE *out, const struct ss_analysis *a)
 			a->lost_events, ss_plural(a->lost_events, "event", "events"),
 			a->lost_stacks, ss_plural(a->lost_stacks, "call stack", "call stacks"));
 	}
+	if (a->lost_names) {
+		fprintf(out,
+			"  %" PRIu64 " %s of Python without a name: the program has more functions "
+			"than a recording keeps\n",
+			a->lost_names, ss_plural(a->lost_names, "frame", "frames"));
+	}
 	if (a->unknown_frees) {
 		fprintf(out, "  %" PRIu64 " %s from before the recording\n", a->unknown_frees,
 			ss_plural(a->unknown_frees, "free of a block", "frees of blocks"));

@@ -161,6 +161,8 @@ static NOINLINE void wrapper(uint64_t mib)
 	KEEP_FRAME();
 }
 
+#include "invoke.h"
+
 static NOINLINE void descend_and_allocate(int depth)
 {
 	if (depth)
@@ -193,7 +195,7 @@ static NOINLINE void run_sites(void)
 	ss_trace_segment(SS_TRACE_SEGMENT_ALLOC, AT(A, 0), 512 * MIB, 0, DEFAULT_POOL, 0);
 	wrapper(90); /* weights: larger than the leak, and there from the start */
 	wrapper(2);
-	wrapper(3);
+	invoke(wrapper, 3);
 	descend_and_allocate(19);
 	descend_and_allocate(20);
 	leak();

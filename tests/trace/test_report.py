@@ -103,6 +103,8 @@ def test_names():
         for frame in name.split(' < '):
             assert frame == '...' or re.search(r'\([a-z_]+\.[ch]:\d+\)( \d+ times)?$', frame), name
         assert 'wrapper (make_trace.c:' in name or 'leak (make_trace.c:' in name, name
+    # Code of the C++ library that is compiled into the program is none of its frames.
+    assert not any(f['function'] == 'invoke' for s in p.sites.values() for f in s['frames']), names
     # A recursion is one frame of the name, with how deep it is.
     deep = sorted(int(m[1]) for n in names for m in [re.search(r' (\d+) times', n)] if m)
     equal(deep, [19, 20], names)

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include "trace/fortran_name.h"
 #include "trace/symbolize.h"
 #include "trace/unwind.h"
 #include "trace_test.h"
@@ -396,16 +397,42 @@ static void test_names_elsewhere(void **state)
 	check_names(path, path_in("moved"), nothing);
 }
 
+static void test_fortran(void **state)
+{
+	static const char *const names[][2] = {
+		{"__solver_MOD_assemble", "solver::assemble"},
+		{"__mesh_parts_MOD_split_2", "mesh_parts::split_2"},
+		{"_QMsolverPassemble", "solver::assemble"},
+		{"_QMmeshSpartsPsplit", "mesh::parts::split"},
+		{"_QFmainPstep", "main::step"},
+		{"_QPmatmul_", "matmul_"},
+		{"__MOD_", NULL},
+		{"___MOD_", NULL},
+		{"_Z3foov", NULL},
+		{"_QMsolver", NULL},
+		{"_Q", NULL},
+		{"_QP", NULL},
+		{"_QQmain", NULL},
+		{"__libc_start_main", NULL},
+	};
+	char out[64];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		bool is = ss_fortran_name(names[i][0], out, sizeof(out));
+		if (is != (names[i][1] != NULL) || (is && strcmp(out, names[i][1]) != 0))
+			fail_msg("%s: %s", names[i][0], is ? out : "no name");
+	}
+	assert_false(ss_fortran_name("__solver_MOD_assemble", out, 16));
+	assert_false(ss_fortran_name("_QMsolverPassemble", out, 16));
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random_stacks),
-		cmocka_unit_test(test_fibers),
-		cmocka_unit_test(test_deep),
-		cmocka_unit_test(test_frame_pointers),
-		cmocka_unit_test(test_modules),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_names_elsewhere),
+		cmocka_unit_test(test_fortran),        cmocka_unit_test(test_random_stacks),
+		cmocka_unit_test(test_fibers),         cmocka_unit_test(test_deep),
+		cmocka_unit_test(test_frame_pointers), cmocka_unit_test(test_modules),
+		cmocka_unit_test(test_names),          cmocka_unit_test(test_names_elsewhere),
 	};
 
 	if (argc == 3 && strcmp(argv[1], "--chain") == 0) {

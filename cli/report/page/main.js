@@ -84,6 +84,10 @@ function drawProcess(parent, process) {
 			counted(process.lost_stacks, 'stack') + ' lost, ' + counted(process.damaged_places, 'damaged place') + '. ' +
 			process.damage);
 	}
+	if (process.lost_names) {
+		parent.append('p').attr('class', 'bad').text(counted(process.lost_names, 'frame') +
+			' of Python without a name: the program has more functions than a recording keeps');
+	}
 	if (process.rebuilt) {
 		parent.append('p').attr('class', 'bad').attr('id', 'rebuilt').text(process.rebuilt +
 			' was built after the recording, so names are missing (--debug-path finds a copy)');
