@@ -21,8 +21,8 @@ static bool is_name(char c)
 	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* flang: _Q, then for each scope a capital letter (M module, S submodule, F host, P procedure) and the
- * name, all of which is in lower case. */
+/* flang: _Q, then for each scope a capital letter (M module, S submodule, F host, P procedure) and
+ * the name, all of which is in lower case. */
 static bool flang(const char *symbol, char *out, size_t size)
 {
 	const char *at = symbol + 2;

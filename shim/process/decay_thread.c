@@ -33,6 +33,8 @@
 #define CAPTURE_MS 10     /* while a stream captures nothing goes back: how often to ask */
 #define STACK (256 << 10) /* bytes */
 #define PATIENCE_MS 1000  /* how long others wait for a call of the thread */
+/* The live page tells of frees that late, at most: a program that is silent may be killed */
+#define SHOW_MS 100
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed; /* of what follows; its clock is CLOCK_MONOTONIC */
@@ -77,7 +79,6 @@ static uint64_t look(void)
 		ms = ss_decay_next(ss_core, dev);
 		next = ms < next ? ms : next;
 	}
-	ss_live_tick();
 	return next;
 }
 
@@ -120,14 +121,20 @@ static void *run(void *arg)
 	prctl(PR_SET_NAME, "somashim-decay");
 	pthread_mutex_lock(&lock);
 	for (;;) {
-		nap(ms);
+		uint64_t part = ms > SHOW_MS && ss_live_is_shown() ? SHOW_MS : ms;
+		nap(part);
 		if (stopped)
 			break;
 		working = true;
 		pthread_mutex_unlock(&lock);
 		if (!relaxed) /* captures of other threads then allow its calls */
 			relaxed = REAL(hipThreadExchangeStreamCaptureMode, &mode) == hipSuccess;
-		ms = relaxed ? look() : NEVER;
+		if (part == ms || !relaxed)
+			ms = relaxed ? look() : NEVER;
+		else
+			ms -= part;
+		if (relaxed && !ss_capture_live())
+			ss_live_tick();
 		pthread_mutex_lock(&lock);
 		working = false;
 		pthread_cond_broadcast(&changed);

@@ -140,7 +140,7 @@ def test_burst(directory):
 
 
 def test_idle(directory):
-    h = Hold(directory)
+    h = Hold(directory, SOMASHIM_DECAY_THREAD='0') # or that thread would bring the page up to date
     (process,) = top(directory, '--wait', '50')['processes']
     assert not process['current'], process
     pools = pools_of(process)
@@ -323,6 +323,20 @@ def test_grown(directory):
         said = re.search(r' was killed\. \d+\.\d s before, (.*?) were in use .* after (\d+) (allocations?),', out.stderr)
         assert said and said[1] == used and int(said[2]) == int(out.stdout) >> 24, (count, used, out.stderr)
         assert said[3] == ('allocation' if said[2] == '1' else 'allocations'), (count, used, out.stderr)
+
+
+def test_freed(directory):
+    """What is said of a killed program knows its last free, although it made no call after it."""
+    env = dict(os.environ, SOMASHIM_LIVE=directory, SOMASHIM_STATS='0', SOMASHIM_DECAY_MS='600000')
+    p = subprocess.Popen([somashim, 'run', os.path.dirname(hold_program) + '/live_frees'], env=env, text=True,
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    pid = p.stdout.readline().split()[1]
+    end = time.monotonic() + 60
+    while top(directory, pid)['processes'][0]['devices'][0]['used'] != 12 << 20:
+        assert time.monotonic() < end, top(directory, pid)
+        time.sleep(0.02)
+    said = p.communicate('.')[1]
+    assert p.returncode == -11 and re.search(r' before, 12\.0 MiB were in use .* after 2 allocations, 1 free ', said), said
 
 
 def test_deleted(directory):
