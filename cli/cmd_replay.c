@@ -351,7 +351,7 @@ static const struct argp argp = {
 	.doc = "Runs an allocation log on the pools, over a device that exists as bookkeeping "
 	       "only.\v"
 	       "LOG is an RMM CSV or a PyTorch memory snapshot, plain or compressed by gzip, xz "
-	       "or zstd; - is standard input.",
+	       "or zstd, or saved by torch.save; - is standard input.",
 };
 
 int ss_cmd_replay(int argc, char **argv)

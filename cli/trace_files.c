@@ -71,12 +71,17 @@ static bool is_log(const char *path)
 
 const char *ss_no_trace_hint(const char *path)
 {
+	static char hint[128];
 	struct ss_trace_header h = {0};
 
 	if (is_log(path))
 		return ": a log of allocations, for `somashim replay'";
 	(void)read_header(path, &h);
-	return ss_input_tool(&h, sizeof(h)) ? ": it is packed; unpack it first" : "";
+	if (ss_input_is_packed(&h, sizeof(h)))
+		return ": it is packed; unpack it first";
+	const char *other = ss_input_other(&h, sizeof(h));
+	snprintf(hint, sizeof(hint), ": %s", other ? other : "");
+	return other ? hint : "";
 }
 
 static int visible(const struct dirent *e)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,41 +13,82 @@
 #include "cli/readers/input.h"
 #include "cli/readers/temporary_file.h"
 
-#define MAGIC 4 /* bytes that tell the format */
+#define MAGIC 16 /* bytes that tell the format */
+#define LAYERS 3 /* of packed files in each other that are opened */
 
-/* For gzip and xz the first byte is enough: no CSV and no pickle begins with it, and the tool
- * refuses a file of another format. The first byte of zstd is a bracket, with which a pickle
- * of protocol 0 begins too. */
-const char *ss_input_tool(const void *begin, size_t n)
+/* The first bytes of packed files, and what unpacks them from its stdin. For gzip and xz the first
+ * byte is enough: no CSV and no pickle begins with it, and the tool refuses a file of another
+ * format. The first byte of zstd is a bracket, with which a pickle of protocol 0 begins too. A zip
+ * is what torch.save() writes; unzip wants a name, and a file that it can search. */
+static const struct tool {
+	const char *magic;
+	size_t length;
+	const char *name; /* for messages */
+	const char *argv[5];
+} tools[] = {
+	{"\x1f", 1, "gzip -dc", {"gzip", "-dc"}},
+	{"\xfd", 1, "xz -dc", {"xz", "-dc"}},
+	{"\x28\xb5\x2f\xfd", 4, "zstd -dc", {"zstd", "-dc"}},
+	{"PK\x03\x04", 4, "unzip -p FILE '*data.pkl'", {"unzip", "-p", "/dev/stdin", "*data.pkl"}},
+};
+
+/* Files that people try, and that are no log. */
+static const struct {
+	const char *magic;
+	size_t length;
+	const char *what;
+} others[] = {
+	{"SQLite format 3", 15, "an SQLite database, as rocprofv3 and others write it"},
+	{"\x7f"
+	 "ELF",
+	 4, "a program or a library"},
+	{"PK\x05\x06", 4, "an empty zip archive"},
+};
+
+static const struct tool *tool_for(const void *begin, size_t n)
 {
-	const unsigned char *magic = begin;
+	for (size_t i = 0; i < sizeof(tools) / sizeof(tools[0]); i++)
+		if (n >= tools[i].length && memcmp(begin, tools[i].magic, tools[i].length) == 0)
+			return &tools[i];
+	return NULL;
+}
 
-	if (n >= MAGIC && memcmp(magic, "\x28\xb5\x2f\xfd", MAGIC) == 0)
-		return "zstd";
-	return magic[0] == 0x1f ? "gzip" : magic[0] == 0xfd ? "xz" : NULL;
+bool ss_input_is_packed(const void *begin, size_t n)
+{
+	return tool_for(begin, n) != NULL;
+}
+
+const char *ss_input_other(const void *begin, size_t n)
+{
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (n >= others[i].length && memcmp(begin, others[i].magic, others[i].length) == 0)
+			return others[i].what;
+	return NULL;
 }
 
 /* Runs the tool on the open file, without a shell and without its path, so that no path can
- * become a command or an option. */
-static FILE *unpack(struct ss_input *in, int fd)
+ * become a command or an option. Takes `fd`. Returns the end of a pipe with the contents, or -1. */
+static int unpack(struct ss_input *in, const struct tool *tool, int fd)
 {
-	int ends[2];
+	int ends[2] = {-1, -1};
 
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return NULL;
-	in->pid = fork();
+	in->tool = tool->name;
+	in->pid = pipe2(ends, O_CLOEXEC) == 0 ? fork() : -1;
 	if (in->pid == 0) {
 		dup2(fd, STDIN_FILENO);
 		dup2(ends[1], STDOUT_FILENO);
-		execlp(in->tool, in->tool, "-dc", (char *)NULL);
-		fprintf(stderr, "somashim: %s: %s\n", in->tool, strerror(errno));
+		execvp(tool->argv[0], (char *const *)(uintptr_t)tool->argv);
+		fprintf(stderr, "somashim: %s: %s\n", tool->argv[0], strerror(errno));
 		_exit(127);
 	}
-	close(ends[1]);
-	FILE *file = in->pid < 0 ? NULL : fdopen(ends[0], "r");
-	if (!file)
+	int error = errno;
+	if (in->pid < 0 && ends[0] >= 0)
 		close(ends[0]);
-	return file;
+	if (ends[1] >= 0)
+		close(ends[1]);
+	close(fd);
+	errno = error;
+	return in->pid < 0 ? -1 : ends[0];
 }
 
 /* Reads up to `most` bytes and returns how many it got. If it got none, errno says why; it is
@@ -108,56 +150,78 @@ static FILE *plain(int fd, const unsigned char *magic, size_t n)
 	return file;
 }
 
+/* Puts what a pipe still has into a file, behind the `n` bytes that were read from it, and waits
+ * for the tool at its other end, if there is one. Takes `fd`. -1 with a message in `err`. */
+static int settle(struct ss_input *in, int fd, const unsigned char *magic, size_t n, char *err,
+		  size_t err_size)
+{
+	int file = spool(fd, magic, n);
+
+	if (file < 0) {
+		snprintf(err, err_size, "packed, and cannot be put into a temporary file: %s",
+			 strerror(errno));
+	}
+	close(fd);
+	if (file >= 0 && !ss_input_complete(in)) {
+		snprintf(err, err_size, "%s failed", in->tool);
+		close(file);
+		file = -1;
+	}
+	return file;
+}
+
 bool ss_input_open(struct ss_input *in, const char *path, char *err, size_t err_size)
 {
+	unsigned char magic[MAGIC];
+	const struct tool *tool;
+	size_t n;
+
 	*in = (struct ss_input){0};
 	int fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) :
 					  open(path, O_RDONLY | O_CLOEXEC);
-
 	if (fd < 0) {
 		snprintf(err, err_size, "%s", strerror(errno));
 		return false;
 	}
-	unsigned char magic[MAGIC];
-	size_t n = read_up_to(fd, magic, MAGIC);
-	if (n == 0) {
-		snprintf(err, err_size, "%s", errno ? strerror(errno) : "the file is empty");
-		goto error_fd;
-	}
-	in->tool = ss_input_tool(magic, n);
-	if (in->tool && lseek(fd, -(off_t)n, SEEK_CUR) < 0) {
-		int file = spool(fd, magic, n);
-		if (file < 0) {
+	for (int layer = 0;; layer++) {
+		n = read_up_to(fd, magic, MAGIC);
+		if (n == 0 && errno)
+			snprintf(err, err_size, "%s", strerror(errno));
+		else if (n == 0)
 			snprintf(err, err_size,
-				 "packed, and cannot be put into a temporary file: "
-				 "%s",
-				 strerror(errno));
-			goto error_fd;
+				 ss_input_complete(in) ? "the file is empty" : "%s failed",
+				 in->tool);
+		if (n == 0)
+			goto error;
+		tool = tool_for(magic, n);
+		if (!tool)
+			break;
+		if (layer == LAYERS) {
+			snprintf(err, err_size, "packed more than %d times", LAYERS);
+			goto error;
 		}
-		close(fd);
-		fd = file;
+		if (in->pid > 0 || lseek(fd, -(off_t)n, SEEK_CUR) < 0)
+			fd = settle(in, fd, magic, n, err, err_size);
+		if (fd < 0)
+			goto error;
+		fd = unpack(in, tool, fd);
+		if (fd < 0) {
+			snprintf(err, err_size, "%s", strerror(errno));
+			goto error;
+		}
 	}
-	in->file = in->tool ? unpack(in, fd) : plain(fd, magic, n);
-	if (!in->file) {
-		snprintf(err, err_size, "%s", strerror(errno));
-		goto error_fd;
-	}
+	const char *other = ss_input_other(magic, n);
+	in->file = other ? NULL : plain(fd, magic, n);
 	in->first = magic[0];
-	if (!in->tool)
+	if (in->file)
 		return true;
-	close(fd);
-	in->first = getc(in->file);
-	if (in->first == EOF) {
-		snprintf(err, err_size,
-			 ss_input_complete(in) ? "the file is empty" : "%s -dc failed", in->tool);
-		ss_input_close(in);
-		return false;
-	}
-	ungetc(in->first, in->file);
-	return true;
+	snprintf(err, err_size, "%s", other ? other : strerror(errno));
 
-error_fd:
-	close(fd);
+error:
+	if (fd >= 0)
+		close(fd);
+	ss_input_complete(in);
+	*in = (struct ss_input){0};
 	return false;
 }
 

@@ -11,16 +11,19 @@
 struct ss_input {
 	FILE *file;       /* the uncompressed contents */
 	int first;        /* the first byte, which can still be read from `file` */
-	const char *tool; /* "gzip", "xz" or "zstd"; NULL if the file is not compressed */
+	const char *tool; /* "gzip -dc", "unzip"; NULL if the file is not packed */
 	pid_t pid;        /* the running tool; 0 after it was waited for */
 };
 
-/* The tool that unpacks a file that begins with these `n` bytes, of which there is one at least;
- * NULL if it is not compressed. */
-const char *ss_input_tool(const void *begin, size_t n);
-/* Opens `path`; "-" is standard input. A compressed file is recognized by its first bytes
- * and piped through the tool of that name. Returns false with a message in `err` on any
- * error; an empty file is an error too. Not thread safe (it forks). */
+/* Is a file packed that begins with these `n` bytes? */
+bool ss_input_is_packed(const void *begin, size_t n);
+/* A text that names a file of another kind that begins with these bytes; NULL: it is none that is
+ * known. */
+const char *ss_input_other(const void *begin, size_t n);
+/* Opens `path`; "-" is standard input. A packed file, also within another one, is recognized by its
+ * first bytes and piped through the tool that unpacks it; of a zip it is what torch.save() saved.
+ * Returns false with a message in `err` on any error; an empty file is an error too, and one of a
+ * kind that is known not to be a log. Not thread safe (it forks). */
 bool ss_input_open(struct ss_input *in, const char *path, char *err, size_t err_size);
 /* Call after the last byte was read. False means that the tool failed, so the contents
  * are incomplete. */

@@ -63,7 +63,7 @@ static bool read_any(struct ss_events *ev, struct ss_input *in, int device, char
 	if (!ss_snapshot_read(ev, in->file, device, err, err_size))
 		return false;
 	if (!ss_input_complete(in)) {
-		snprintf(err, err_size, "%s -dc failed", in->tool);
+		snprintf(err, err_size, "%s failed", in->tool);
 		return false;
 	}
 	return true;

@@ -4,7 +4,7 @@
 
     test_logs.py SOMASHIM
 """
-import json, os, pickle, subprocess, sys, tempfile
+import gzip, io, json, os, pickle, shutil, sqlite3, subprocess, sys, tempfile, zipfile
 
 somashim = sys.argv[1]
 MIB = 1 << 20
@@ -121,9 +121,49 @@ def check_repeated():
     # One segment, or its list of blocks, that is referred to again and again: thousands times thousands.
     blocks = [block(512) for i in range(20000)]
     one = segment(0x1000000, blocks)
-    for many in ([one] * 20000, [segment(0x1000000 + i * (1 << 32), blocks) for i in range(20000)]):
+    for many in ([one] * 20000, [dict(one, address=0x1000000 + i * (1 << 32)) for i in range(20000)]):
         write_snapshot([[]], many)
         assert 'its addresses occur twice' in replay(status=2)[1]
+
+
+def write_zip(name, data, outer=None):
+    """As torch.save() does: a zip of stored members."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, 'w') as z:
+        z.writestr(name, data)
+        z.writestr('snapshot/version', '3')
+    with open(log, 'wb') as f:
+        f.write(outer(packed.getvalue()) if outer else packed.getvalue())
+
+
+def check_packed():
+    """What PyTorch and others write is read, or named for what it is."""
+    snapshot = pickle.dumps({'device_traces': [[entry('alloc', 0x2000, 2 * MIB)]], 'segments': []}, protocol=2)
+    if shutil.which('unzip'):
+        for data, outer in ((snapshot, None), (gzip.compress(snapshot), None), (snapshot, gzip.compress)):
+            write_zip('snapshot/data.pkl', data, outer)
+            equal(replay_json()['used_peak'], 2 * MIB, 'torch.save')
+            with open(log, 'rb') as f:
+                done = subprocess.run([somashim, 'replay', '--json', '-'], stdin=f, capture_output=True)
+            equal(json.loads(done.stdout)['used_peak'], 2 * MIB, 'torch.save, standard input')
+        write_zip('other', snapshot)
+        assert "unzip -p FILE '*data.pkl' failed" in replay(status=2)[1]
+    with open(log, 'wb') as f:
+        f.write(gzip.compress(gzip.compress(snapshot)))
+    equal(replay_json()['used_peak'], 2 * MIB, 'gzip in gzip')
+    with open(log, 'wb') as f:
+        for i in range(4):
+            snapshot = gzip.compress(snapshot)
+        f.write(snapshot)
+    assert 'packed more than 3 times' in replay(status=2)[1]
+    os.unlink(log)
+    database = sqlite3.connect(log)
+    database.execute('create table kernels (id integer)')
+    database.close()
+    assert 'an SQLite database' in replay(status=2)[1]
+    done = subprocess.run([somashim, 'report', log], capture_output=True, text=True)
+    assert done.returncode == 2 and 'an SQLite database' in done.stderr, done
+    os.unlink(log)
 
 
 def check_rows():
@@ -176,5 +216,6 @@ check_failures()
 check_no_history()
 check_devices()
 check_repeated()
+check_packed()
 check_rows()
 check_streams()
