@@ -3,19 +3,18 @@
  * Writing lines to a file. Some programs close all descriptors up to some number and then open
  * files of their own. So the descriptor here has a high number, and before each line its file is
  * compared with the one that was opened: no line gets into a file of the program. If the reader of
- * a pipe has gone, that must not end the program.
+ * a pipe has gone, or a file may not grow, that must not end the program.
  *
  * Locks: none.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "config/sink.h"
+#include "core/base/quiet.h"
 #include "trace/file_name.h"
 
 bool ss_sink_borrow(struct ss_sink *s, int fd)
@@ -53,26 +52,14 @@ bool ss_sink_new(struct ss_sink *s, const char *pattern, char *path, size_t size
 	return adopt(s, ss_file_new(pattern, O_WRONLY | O_APPEND, path, size, number));
 }
 
-/* Writes, and consumes the SIGPIPE that the write raises in this thread if nobody reads. */
-static ssize_t write_pipe(int fd, const void *data, size_t size)
+/* A write may raise a signal here. The calls that keep it away cost more than the line. */
+static bool may_raise(const struct stat *st)
 {
-	const struct timespec now = {0};
-	sigset_t pipe, before, pending;
-	ssize_t n;
-	int err;
+	struct rlimit limit;
 
-	sigemptyset(&pipe);
-	sigaddset(&pipe, SIGPIPE);
-	sigpending(&pending);
-	pthread_sigmask(SIG_BLOCK, &pipe, &before);
-	n = write(fd, data, size);
-	err = errno;
-	if (n < 0 && err == EPIPE && !sigismember(&pending, SIGPIPE))
-		while (sigtimedwait(&pipe, NULL, &now) < 0 && errno == EINTR)
-			;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	errno = err;
-	return n;
+	return S_ISFIFO(st->st_mode) || S_ISSOCK(st->st_mode) ||
+	       (S_ISREG(st->st_mode) && getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+		limit.rlim_cur != RLIM_INFINITY);
 }
 
 ssize_t ss_sink_write(const struct ss_sink *s, const void *data, size_t size)
@@ -85,8 +72,7 @@ ssize_t ss_sink_write(const struct ss_sink *s, const void *data, size_t size)
 		errno = EBADF;
 		return -1;
 	}
-	return S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode) ? write_pipe(s->fd, data, size) :
-							      write(s->fd, data, size);
+	return may_raise(&st) ? ss_quiet_write(s->fd, data, size) : write(s->fd, data, size);
 }
 
 void ss_sink_close(struct ss_sink *s)

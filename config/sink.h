@@ -19,8 +19,8 @@ bool ss_sink_open(struct ss_sink *s, const char *path);
 bool ss_sink_new(struct ss_sink *s, const char *pattern, char *path, size_t size, unsigned *number);
 /* Uses the file that `fd` is now. The descriptor stays the caller's. False: it is closed. */
 bool ss_sink_borrow(struct ss_sink *s, int fd);
-/* As one write(2), but with EBADF if the descriptor has become another file, and EPIPE without
- * SIGPIPE. Any thread and any signal handler may call it. */
+/* As one write(2), but with EBADF if the descriptor has become another file, and EPIPE and EFBIG
+ * without a signal. Any thread and any signal handler may call it. */
 ssize_t ss_sink_write(const struct ss_sink *s, const void *data, size_t size);
 void ss_sink_close(struct ss_sink *s);
 

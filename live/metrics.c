@@ -14,6 +14,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "core/base/quiet.h"
 #include "live/metrics.h"
 
 struct text {
@@ -29,7 +30,7 @@ static void flush(struct text *t)
 	size_t done = 0;
 
 	while (done < t->length && !t->error) {
-		ssize_t n = write(t->fd, t->bytes + done, t->length - done);
+		ssize_t n = ss_quiet_write(t->fd, t->bytes + done, t->length - done);
 
 		if (n < 0 && errno != EINTR)
 			t->error = errno;

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "core/base/mapped_file.h"
 #include "live/directory.h"
 #include "live/writer.h"
 
@@ -15,24 +16,11 @@ static char path[SS_LIVE_PATH]; /* of the page; "" if there is none */
 static uint32_t owner;          /* pid of the process that made it: a forked child is another one */
 
 /* Locks the file as a sign of life for those who cannot see the process. The lock stays as long as
- * the file is mapped, also without a descriptor.
- *
- * Reserves the memory first, because a write to a page for which there is no room would end the
- * process (SIGBUS). */
+ * the file is mapped, also without a descriptor. */
 static struct ss_live_page *map(int fd)
 {
-	void *p = MAP_FAILED;
-	int err;
-
 	(void)flock(fd, LOCK_EX | LOCK_NB); /* nobody looks at a file without its size */
-	if (ftruncate(fd, SS_LIVE_BYTES) != 0)
-		return NULL;
-	err = posix_fallocate(fd, 0, SS_LIVE_BYTES);
-	if (err)
-		errno = err;
-	else
-		p = mmap(NULL, SS_LIVE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	return p == MAP_FAILED ? NULL : p;
+	return ss_file_reserve(fd, 0, SS_LIVE_BYTES) ? ss_file_map(fd, 0, SS_LIVE_BYTES) : NULL;
 }
 
 struct ss_live_page *ss_live_create(const char *directory, const struct ss_live_identity *who)

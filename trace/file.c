@@ -10,81 +10,40 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/mapped_file.h"
 #include "trace/file.h"
 #include "trace/file_name.h"
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
-#endif
 
 #define RING_WAITS 1000 /* of a millisecond */
 
 /* The descriptor still is the file that was opened. */
-static bool is_ours(const struct ss_trace_file *f)
+static bool is_ours(const struct ss_trace_file *f, struct stat *st)
 {
-	struct stat st;
-
-	return fstat(f->fd, &st) == 0 && st.st_dev == f->dev && st.st_ino == f->ino;
-}
-
-/* Reserves room on the disk. Some filesystems cannot, so zeros are written there. */
-static bool reserve(int fd, off_t offset, size_t size)
-{
-	static const char zeros[4096];
-	struct rlimit limit;
-	int rc;
-
-	/* Growing beyond this limit would raise a signal that ends the program. */
-	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-	    (uint64_t)offset + size > limit.rlim_cur) {
-		errno = EFBIG;
-		return false;
-	}
-	do {
-		rc = fallocate(fd, 0, offset, (off_t)size);
-	} while (rc != 0 && errno == EINTR);
-	if (rc == 0)
-		return true;
-	if (errno != EOPNOTSUPP && errno != ENOSYS)
-		return false;
-	while (size) {
-		ssize_t n = pwrite(fd, zeros, size < sizeof(zeros) ? size : sizeof(zeros), offset);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			errno = n < 0 ? errno : ENOSPC;
-			return false;
-		}
-		offset += n;
-		size -= (size_t)n;
-	}
-	return true;
+	return fstat(f->fd, st) == 0 && st->st_dev == f->dev && st->st_ino == f->ino;
 }
 
 static void *map(struct ss_trace_file *f, off_t offset, size_t size)
 {
-	if (!is_ours(f)) {
+	uint64_t least = atomic_load(&f->size); /* before the file is asked: others make it grow */
+	struct stat st;
+
+	if (!is_ours(f, &st)) {
 		errno = EBADF;
 		return NULL;
 	}
-	if (!reserve(f->fd, offset, size))
-		return NULL;
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, offset);
-	if (p == MAP_FAILED)
-		return NULL;
-	madvise(p, size, MADV_DONTFORK);
-	/* Faults of one page after the other would cost more than the events. This also finds out,
-	 * without a signal, that a page has no room after all. */
-	if (madvise(p, size, MADV_POPULATE_WRITE) != 0 && errno == EFAULT) {
-		munmap(p, size);
-		errno = ENOSPC;
+	if ((uint64_t)st.st_size < least) {
+		errno = SS_TRACE_CUT;
 		return NULL;
 	}
+	void *p = ss_file_reserve(f->fd, offset, size) ? ss_file_map(f->fd, offset, size) : NULL;
+	if (p)
+		madvise(p, size, MADV_DONTFORK);
+	for (uint64_t old = atomic_load(&f->size), end = (uint64_t)offset + size;
+	     p && old < end && !atomic_compare_exchange_weak(&f->size, &old, end);) {}
 	return p;
 }
 
@@ -234,7 +193,9 @@ void ss_trace_file_punch(struct ss_trace_file *f, uint32_t number, uint32_t used
 {
 	uint32_t from = (used + 4095) & ~4095u;
 
-	if (from < SS_TRACE_BLOCK_SIZE && is_ours(f)) {
+	struct stat st;
+
+	if (from < SS_TRACE_BLOCK_SIZE && is_ours(f, &st)) {
 		(void)!fallocate(f->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 				 offset_of(f, number) + from, SS_TRACE_BLOCK_SIZE - from);
 	}
@@ -242,7 +203,9 @@ void ss_trace_file_punch(struct ss_trace_file *f, uint32_t number, uint32_t used
 
 void ss_trace_file_close(struct ss_trace_file *f)
 {
-	if (f->fd >= 0 && is_ours(f))
+	struct stat st;
+
+	if (f->fd >= 0 && is_ours(f, &st))
 		close(f->fd);
 	f->fd = -1;
 }

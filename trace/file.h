@@ -3,6 +3,7 @@
 #ifndef SS_TRACE_FILE_H
 #define SS_TRACE_FILE_H
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,6 +11,8 @@
 #include <sys/types.h>
 
 #include "trace/format.h"
+
+#define SS_TRACE_CUT ESTALE
 
 struct ss_trace_file {
 	int fd;
@@ -20,6 +23,7 @@ struct ss_trace_file {
 	struct ss_trace_header *header; /* mapped; without its magic at first */
 	struct ss_trace_ring *ring;     /* behind it; NULL: none */
 	_Atomic bool starved;           /* a wait for a block of the ring was in vain */
+	_Atomic uint64_t size;          /* the file has grown to these bytes at least */
 };
 
 /* Makes the file by ss_file_new(), which gives `path` and `number`. `ring`: most blocks of the
@@ -27,7 +31,7 @@ struct ss_trace_file {
 bool ss_trace_file_open(struct ss_trace_file *f, const char *pattern, uint32_t ring, char *path,
 			size_t size, unsigned *number);
 /* Maps a new block of SS_TRACE_BLOCK_SIZE zero bytes, for which the disk has room. Safe from
- * several threads at once. NULL with errno set: EBUSY if a ring has none, which it waits for at
+ * several threads at once. NULL with errno set: SS_TRACE_CUT if somebody has cut the file, EBUSY if a ring has none, which it waits for at
  * most a second and not again before it got one. */
 void *ss_trace_file_block(struct ss_trace_file *f, uint32_t *number);
 /* Unmaps a block to which nothing is added. Its last record is of `last_ns`. */

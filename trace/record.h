@@ -67,6 +67,7 @@ struct ss_python {
 struct ss_trace_live {
 	_Atomic uint64_t generation; /* see writer.h; must be first */
 	struct ss_trace_file file;
+	_Atomic bool cut; /* the guard has met a mapping whose file somebody has cut */
 
 	_Atomic uint32_t streams, pools; /* numbers that were given out */
 	struct ss_trace_name names[SS_TRACE_NAMES];

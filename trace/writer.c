@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "trace/cut_guard.h"
 #include "trace/modules.h"
 #include "trace/process_info.h"
 #include "trace/record.h"
@@ -63,9 +64,30 @@ static void stop(struct ss_trace_live *l, int err)
 	l->file.header->state = SS_TRACE_FULL;
 	if (say) {
 		snprintf(line, sizeof(line), "the recording ends here: %s",
-			 strerror_r(err, why, sizeof(why)));
+			 err == SS_TRACE_CUT ? "something has cut its file" :
+					       strerror_r(err, why, sizeof(why)));
 		say(line);
 	}
+}
+
+/* For the handler of the guard: a thread writes to the header and to its own block only. */
+static bool find_mapping(const void *at, void **from, size_t *size)
+{
+	const struct {
+		void *from;
+		size_t size;
+	} mapped[] = {{live ? live->file.header : NULL, live ? live->file.header_size : 0},
+		      {self.block, SS_TRACE_BLOCK_SIZE}};
+
+	for (size_t i = 0; i < sizeof(mapped) / sizeof(mapped[0]); i++) {
+		if (!mapped[i].from || (uintptr_t)at - (uintptr_t)mapped[i].from >= mapped[i].size)
+			continue;
+		*from = mapped[i].from;
+		*size = mapped[i].size;
+		atomic_store(&live->cut, true);
+		return true;
+	}
+	return false;
 }
 
 static uint32_t gettid_now(void)
@@ -255,6 +277,8 @@ bool ss_trace_enter(struct ss_trace_context *c, uint64_t when)
 
 void ss_trace_leave(struct ss_trace_context *c)
 {
+	if (atomic_load_explicit(&c->live->cut, memory_order_relaxed))
+		stop(c->live, SS_TRACE_CUT);
 	c->thread->busy = false;
 }
 
@@ -374,6 +398,7 @@ bool ss_trace_open(const char *path, void (*say_line)(const char *line))
 	generations = 1;
 	if (!start(generations, &self))
 		return false; /* what was prepared stays unused */
+	ss_cut_guard(find_mapping);
 	pthread_atfork(before_fork, NULL, after_fork_in_child);
 	return true;
 

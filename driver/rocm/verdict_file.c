@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/quiet.h"
 #include "driver/rocm/verdict_file.h"
 
 #define PREFIX "verdict-"
@@ -105,7 +106,7 @@ int ss_verdict_file_write(const char *name, const char *text)
 	if (fd < 0) {
 		err = errno;
 	} else {
-		ssize_t written = write(fd, text, size);
+		ssize_t written = ss_quiet_write(fd, text, size);
 
 		if (written != (ssize_t)size)
 			err = written < 0 ? errno : ENOSPC;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "core/base/quiet.h"
 #include "shim/process/dump.h"
 #include "shim/process/service.h"
 #include "shim/process/stats.h"
@@ -77,6 +78,7 @@ static void put_blocks(FILE *out)
 int ss_dump_write(int fd, const struct ss_live_identity *who)
 {
 	FILE *out = fdopen(fd, "w");
+	struct ss_quiet quiet;
 	bool failed;
 	int err;
 
@@ -85,6 +87,7 @@ int ss_dump_write(int fd, const struct ss_live_identity *who)
 		close(fd);
 		return err;
 	}
+	ss_quiet_begin(&quiet);
 	errno = 0;
 	put_identity(out, who);
 	ss_shim_stats_table(ss_core, out);
@@ -95,5 +98,6 @@ int ss_dump_write(int fd, const struct ss_live_identity *who)
 		failed = true;
 		err = errno;
 	}
+	ss_quiet_end(&quiet);
 	return failed ? err : 0;
 }

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "core/base/quiet.h"
 #include "shim/share/pool_descriptor.h"
 
 #define VERSION 1
@@ -70,7 +71,7 @@ int ss_pool_desc_write(const struct ss_pool_desc *desc, size_t size)
 		close(fd);
 		fd = high;
 	}
-	if (fd >= 0 && write(fd, desc, size) == (ssize_t)size && !fcntl(fd, F_ADD_SEALS, SEALS))
+	if (fd >= 0 && ss_quiet_write(fd, desc, size) == (ssize_t)size && !fcntl(fd, F_ADD_SEALS, SEALS))
 		return fd;
 	if (fd >= 0)
 		close(fd);

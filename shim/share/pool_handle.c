@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/quiet.h"
 #include "shim/alloc/last_error.h"
 #include "shim/alloc/native_pools.h"
 #include "shim/alloc/observers.h"
@@ -95,7 +96,7 @@ static int as_descriptor(const void *handle)
 	probe = memfd_create("somashim", MFD_CLOEXEC);
 	if (probe < 0)
 		return -1;
-	if (pwrite(probe, handle, sizeof(fd), 0) != sizeof(fd) ||
+	if (ss_quiet_write(probe, handle, sizeof(fd)) != sizeof(fd) ||
 	    pread(probe, &fd, sizeof(fd), 0) != sizeof(fd))
 		fd = -1;
 	close(probe);

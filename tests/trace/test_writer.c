@@ -413,6 +413,86 @@ static void test_no_file(void **state)
 	assert_int_equal(in_child(record_nowhere, (void *)path_in("no/such/folder")), 0);
 }
 
+/* ---- a file that is cut while it is written --------------------------------- */
+
+static volatile sig_atomic_t bus_errors;
+
+static void on_bus_error(int sig, siginfo_t *info, void *context)
+{
+	bus_errors++;
+	/* The access succeeds when it is made again. */
+	MUST(mmap(info->si_addr, 4096, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == info->si_addr);
+}
+
+/* The program's own bus errors are its own, also where the recording has met one. */
+static void cut_own_file(void)
+{
+	int fd = open(path_in("own"), O_RDWR | O_CREAT, 0600), before = bus_errors;
+	volatile char *p;
+
+	MUST(fd >= 0 && ftruncate(fd, 4096) == 0);
+	p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	MUST(p != MAP_FAILED && ftruncate(fd, 0) == 0);
+	*p = 1;
+	MUST(bus_errors == before + 1);
+}
+
+/* As log rotation does: it copies the file, then cuts it. */
+static void record_until_cut(void *arg)
+{
+	struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
+	const char *path = path_in("rotated");
+	char command[1024];
+
+	MUST(sigaction(SIGBUS, &action, NULL) == 0);
+	MUST(ss_trace_open(path, say));
+	cut_own_file();
+	events(0, 0, 2000);
+	snprintf(command, sizeof(command), "cp %s %s.1", path_in("rotated"), path_in("rotated"));
+	MUST(system(command) == 0 && said == 0);
+	MUST(truncate(path_in("rotated"), *(const off_t *)arg) == 0);
+	events(0, 2000, 10000); /* in other blocks, too */
+	MUST(!ss_trace_on() && said == 1 && bus_errors == 1);
+	cut_own_file();
+	ss_trace_close();
+}
+
+static void test_cut(void **state)
+{
+	/* To nothing; behind the header; in the middle of a block. */
+	static const off_t lengths[] = {0, 4096, 100000};
+	uint64_t n[3];
+
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		assert_int_equal(in_child(record_until_cut, (void *)(uintptr_t)&lengths[i]), 0);
+		count_events(path_in("rotated.1"), n);
+		assert_int_equal(n[0], 6000);
+		unlink(path_in("rotated"));
+		unlink(path_in("rotated.1"));
+	}
+}
+
+/* The next block is not put behind a hole. */
+static void record_in_blocks_that_are_cut(void *arg)
+{
+	struct stat st;
+
+	MUST(ss_trace_open(arg, say));
+	events(0, 0, 100);
+	MUST(truncate(arg, 4096) == 0 && truncate(arg, 4096 + SS_TRACE_BLOCK_SIZE) == 0);
+	events(0, 100, 20000);
+	MUST(said == 0 && ss_trace_on()); /* it is as long as it was */
+	MUST(stat(arg, &st) == 0 && truncate(arg, st.st_size - SS_TRACE_BLOCK_SIZE) == 0);
+	events(0, 20000, 40000);
+	MUST(said == 1 && !ss_trace_on());
+}
+
+static void test_cut_between_blocks(void **state)
+{
+	assert_int_equal(in_child(record_in_blocks_that_are_cut, (void *)path_in("between")), 0);
+}
+
 /* ---- two processes, one name -------------------------------------------- */
 
 static void test_same_name(void **state)
@@ -471,6 +551,7 @@ int main(void)
 		cmocka_unit_test(test_short_threads), cmocka_unit_test(test_signals),
 		cmocka_unit_test(test_fork),          cmocka_unit_test(test_file_limit),
 		cmocka_unit_test(test_disk_full),     cmocka_unit_test(test_no_file),
+		cmocka_unit_test(test_cut),           cmocka_unit_test(test_cut_between_blocks),
 		cmocka_unit_test(test_same_name),
 	};
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
