@@ -16,9 +16,11 @@
 #include "cli/check/found.h"
 #include "cli/child.h"
 #include "cli/cli.h"
+#include "cli/plural.h"
 #include "cli/readers/temporary_file.h"
 #include "cli/run_preload.h"
 #include "cli/run_program.h"
+#include "cli/run_report.h"
 #include "cli/writers/output.h"
 #include "config/options.h"
 #include "trace/file_name.h"
@@ -210,9 +212,10 @@ static bool write_report(struct outputs *o, const struct ss_check_report *f, cha
 	return good;
 }
 
-/* The exit status for what was found. -1: the program's own. */
+/* The exit status for what was found. -1: the program's own. `unwritten`: processes that could not
+ * write what they found. */
 static int judge(const struct arguments *a, struct outputs *o, char *const *paths,
-		 const struct ss_suppressions *s, bool running)
+		 const struct ss_suppressions *s, bool running, unsigned unwritten)
 {
 	struct ss_check_report found;
 	char err[8192];
@@ -235,6 +238,10 @@ static int judge(const struct arguments *a, struct outputs *o, char *const *path
 	}
 	if (!write_report(o, &found, err, sizeof(err)))
 		status = ss_cli_error("check: %s", err);
+	else if (unwritten)
+		status = ss_cli_error(
+			"check: %u %s could not write all that was found (said above)", unwritten,
+			ss_plural(unwritten, "process", "processes"));
 	else if (found.errors && a->error_status)
 		status = a->error_status;
 	ss_found_finish(&found);
@@ -267,7 +274,7 @@ static int merge(const struct arguments *a, const struct ss_suppressions *s)
 		outputs_close(&o, false, err, sizeof(err));
 		return SS_EXIT_USAGE;
 	}
-	int status = judge(a, &o, a->program, s, false);
+	int status = judge(a, &o, a->program, s, false, 0);
 	return status < 0 ? 0 : status;
 }
 
@@ -298,11 +305,18 @@ static int run(const struct arguments *a, const struct ss_suppressions *s, const
 	if (a->guard)
 		setenv("SOMASHIM_CHECK_GUARD", a->guard, 1);
 	setenv("SOMASHIM_CHECK_FILE", pattern, 1);
+	struct ss_report *report = ss_run_report_open(err, sizeof(err));
+	if (!report) {
+		ss_cli_error("check: %s", err);
+		outputs_close(&o, false, err, sizeof(err));
+		return SS_EXIT_USAGE;
+	}
 	int status = ss_child_run(a->program, &started), judged = -1;
+	ss_run_report_close(report);
 	if (started) {
 		char **paths = ss_temporary_files(folder);
 		drop_empty(paths);
-		judged = judge(a, &o, paths, s, ss_child_others());
+		judged = judge(a, &o, paths, s, ss_child_others(), report->unwritten);
 		ss_temporary_files_free(paths);
 	} else {
 		outputs_close(&o, false, err, sizeof(err));

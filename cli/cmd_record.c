@@ -171,7 +171,7 @@ int ss_cmd_record(int argc, char **argv)
 		return ss_cli_error("record: %s", err);
 	struct ss_report *report = ss_run_report_open(err, sizeof(err));
 	if (!report)
-		return ss_cli_error("record: %s", err);
+		ss_cli_error("record: %s: whether it is used will not be said", err);
 	setenv("SOMASHIM_TRACE", pattern, 1);
 	unsetenv("SOMASHIM_TRACE_RING");
 	if (a.ring.bytes) {
@@ -186,9 +186,10 @@ int ss_cmd_record(int argc, char **argv)
 	}
 	clock_gettime(CLOCK_REALTIME, &start);
 	int status = ss_child_run(a.program, &started);
-	ss_run_report_close(report);
+	if (report)
+		ss_run_report_close(report);
 	ss_ring_keep_end(); /* the file may be copied from now on */
-	if (started)
+	if (started && report)
 		ss_exit_warning(report, a.program[0], status);
 	if (started && ss_job_rank() == 0) { /* one line per job */
 		print_files(pattern, (uint64_t)start.tv_sec * 1000000000u + (uint64_t)start.tv_nsec,

@@ -12,27 +12,21 @@
 
 #include "cli/readers/temporary_file.h"
 #include "cli/run_report.h"
+#include "core/base/mapped_file.h"
 
 static char path[PATH_MAX];
 static struct ss_report *outer; /* the page of a `somashim` that has started this one, or NULL */
 
-static struct ss_report *map(int fd)
-{
-	void *page = mmap(NULL, SS_REPORT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-	return page == MAP_FAILED ? NULL : page;
-}
-
 static void open_outer(void)
 {
 	const char *name = getenv("SOMASHIM_REPORT");
-	int fd = name && *name ? open(name, O_RDWR | O_CLOEXEC | O_NOFOLLOW) : -1;
+	int fd = name && *name ? open(name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
 	struct stat st;
 
 	if (fd < 0)
 		return;
 	if (fstat(fd, &st) == 0 && st.st_size == SS_REPORT_BYTES)
-		outer = map(fd);
+		outer = ss_file_map(fd, 0, SS_REPORT_BYTES);
 	if (outer && outer->magic != SS_REPORT_MAGIC) {
 		munmap(outer, SS_REPORT_BYTES);
 		outer = NULL;
@@ -43,13 +37,13 @@ static void open_outer(void)
 struct ss_report *ss_run_report_open(char *err, size_t err_size)
 {
 	open_outer();
-	int fd = ss_temporary_file("somashim-run", path);
+	int fd = ss_temporary_file("somashim-run", SS_REPORT_BYTES, path);
 
 	if (fd < 0) {
 		snprintf(err, err_size, "%s: %s", path, strerror(errno));
 		return NULL;
 	}
-	struct ss_report *r = ftruncate(fd, SS_REPORT_BYTES) == 0 ? map(fd) : NULL;
+	struct ss_report *r = ss_file_map(fd, 0, SS_REPORT_BYTES);
 	int error = errno;
 	close(fd);
 	if (!r || setenv("SOMASHIM_REPORT", path, 1) != 0) {
@@ -78,6 +72,7 @@ void ss_run_report_close(const struct ss_report *r)
 	atomic_fetch_add(&outer->off, r->off);
 	atomic_fetch_add(&outer->unused, r->unused);
 	atomic_fetch_add(&outer->bypassed, r->bypassed);
+	atomic_fetch_add(&outer->unwritten, r->unwritten);
 	for (int i = 0; i < SS_ROUTES; i++)
 		atomic_fetch_add(&outer->route[i], r->route[i]);
 	atomic_fetch_add(&outer->served_calls, r->served_calls);

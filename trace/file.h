@@ -31,8 +31,8 @@ struct ss_trace_file {
 bool ss_trace_file_open(struct ss_trace_file *f, const char *pattern, uint32_t ring, char *path,
 			size_t size, unsigned *number);
 /* Maps a new block of SS_TRACE_BLOCK_SIZE zero bytes, for which the disk has room. Safe from
- * several threads at once. NULL with errno set: SS_TRACE_CUT if somebody has cut the file, EBUSY if a ring has none, which it waits for at
- * most a second and not again before it got one. */
+ * several threads at once. NULL with errno set: SS_TRACE_CUT if somebody has cut the file, EBUSY if
+ * a ring has none, which it waits for at most a second and not again before it got one. */
 void *ss_trace_file_block(struct ss_trace_file *f, uint32_t *number);
 /* Unmaps a block to which nothing is added. Its last record is of `last_ns`. */
 void ss_trace_file_done(struct ss_trace_file *f, void *block, uint64_t last_ns);

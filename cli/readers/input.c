@@ -125,7 +125,7 @@ static int spool(int fd, const unsigned char *magic, size_t n)
 	unsigned char data[16384];
 	char path[PATH_MAX];
 
-	int file = ss_temporary_file("somashim-log", path);
+	int file = ss_temporary_file("somashim-log", 0, path);
 	if (file < 0)
 		return -1;
 	unlink(path);

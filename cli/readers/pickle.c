@@ -56,14 +56,26 @@ static void push(struct ss_pickle_doc *d, struct ss_pickle v)
 		d->stack[d->depth++] = v;
 }
 
-static struct ss_pickle pop(struct ss_pickle_doc *d)
+/* Where the uppermost `n` values begin. What is below the last mark is not theirs to have, so that
+ * no mark is ever above the stack. */
+static size_t top(struct ss_pickle_doc *d, size_t n)
 {
 	size_t floor = d->mark_count ? d->marks[d->mark_count - 1] : 0;
-	if (d->depth <= floor) {
-		d->wrong = "the stack is empty";
+
+	if (d->depth - floor >= n)
+		return d->depth - n;
+	d->wrong = "the stack is empty";
+	return d->depth;
+}
+
+static struct ss_pickle pop(struct ss_pickle_doc *d)
+{
+	size_t at = top(d, 1);
+
+	if (d->wrong)
 		return (struct ss_pickle){0};
-	}
-	return d->stack[--d->depth];
+	d->depth = at;
+	return d->stack[at];
 }
 
 /* Removes the last mark and returns its position: the values above it begin there. */
@@ -110,10 +122,8 @@ static void extend(struct ss_pickle_doc *d, size_t from, enum ss_pickle_type typ
 /* Replaces stack[from..] by a container that holds them. */
 static void collect(struct ss_pickle_doc *d, size_t from, enum ss_pickle_type type)
 {
-	if (d->wrong || d->depth < from) {
-		d->wrong = d->wrong ? d->wrong : "the stack is empty";
+	if (d->wrong)
 		return;
-	}
 	struct ss_pickle v = container(d, type);
 	push(d, v);
 	if (d->wrong)
@@ -259,19 +269,11 @@ static bool step(struct ss_pickle_doc *d, unsigned char op)
 	case 'd': collect(d, pop_mark(d), SS_PICKLE_DICT); break;
 	case 0x85:
 	case 0x86:
-	case 0x87: { /* TUPLE1 to TUPLE3 */
-		size_t n = op - 0x84u, floor = d->mark_count ? d->marks[d->mark_count - 1] : 0;
-		if (d->depth - floor < n) {
-			d->wrong = "the stack is empty";
-			break;
-		}
-		collect(d, d->depth - n, SS_PICKLE_LIST);
-		break;
-	}
-	case 'a': extend(d, d->depth ? d->depth - 1 : 0, SS_PICKLE_LIST); break;
+	case 0x87: collect(d, top(d, op - 0x84u), SS_PICKLE_LIST); break; /* TUPLE1 to TUPLE3 */
+	case 'a': extend(d, top(d, 1), SS_PICKLE_LIST); break;
 	case 'e':
 	case 0x90: extend(d, pop_mark(d), SS_PICKLE_LIST); break;
-	case 's': extend(d, d->depth > 1 ? d->depth - 2 : 0, SS_PICKLE_DICT); break;
+	case 's': extend(d, top(d, 2), SS_PICKLE_DICT); break;
 	case 'u': extend(d, pop_mark(d), SS_PICKLE_DICT); break;
 	case 0x94: memo_put(d, d->memo_count); break;
 	case 'q': memo_put(d, number(d, 1)); break;

@@ -5,11 +5,15 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 
-/* Creates the file `name`.XXXXXX in TMPDIR, or in /tmp if TMPDIR is not set or cannot be written
- * to. `path` gets its name. Returns its descriptor, or -1 with errno set. */
-int ss_temporary_file(const char *name, char path[PATH_MAX]);
-/* Creates a folder in the same way. False with errno set. */
+/* Creates the file `name`.XXXXXX with `size` bytes for which the disk has room, in the first of
+ * TMPDIR, /tmp and /dev/shm where that can be. It is locked as long as it is open or mapped; files
+ * of this name that nobody has locked are removed first. `path` gets its name. Returns its
+ * descriptor, or -1 with errno set. */
+int ss_temporary_file(const char *name, size_t size, char path[PATH_MAX]);
+/* Creates a folder in the same way, where there is some room. It is locked until this process ends.
+ * False with errno set. */
 bool ss_temporary_folder(const char *name, char path[PATH_MAX]);
 /* The paths of the files in a folder, sorted, with NULL at the end; for ss_temporary_files_free().
  * NULL: it cannot be read, or there is no memory. */

@@ -9,6 +9,7 @@
  * Locks: none of its own; core/check calls it under its lock.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "core/base/utf8.h"
 #include "shim/check/inside.h"
 #include "shim/process/log.h"
+#include "shim/process/report.h"
 #include "trace/process_job.h"
 
 #define LINE "========= "
@@ -26,6 +28,25 @@
 static struct ss_sink sink;
 static bool to_file;
 static pid_t owner;
+
+/* `somashim check` must not call a program right of which it was not told everything. */
+static void count_unwritten(void)
+{
+	static atomic_bool counted;
+
+	if (ss_options.check_file[0] && !atomic_exchange(&counted, true))
+		ss_report_add(&somashim_report.r.unwritten);
+}
+
+/* From now on findings go to the log. */
+static void leave_file(int error)
+{
+	to_file = false;
+	ss_sink_close(&sink);
+	count_unwritten();
+	ss_shim_log("cannot write SOMASHIM_CHECK_FILE %s: %s: findings come here",
+		    ss_options.check_file, strerror(error));
+}
 
 void ss_check_report_open(void)
 {
@@ -38,8 +59,7 @@ void ss_check_report_open(void)
 		return;
 	to_file = ss_sink_new(&sink, ss_options.check_file, path, sizeof(path), &number);
 	if (!to_file)
-		ss_shim_log("cannot open SOMASHIM_CHECK_FILE %s: findings come here",
-			    ss_options.check_file);
+		leave_file(errno);
 }
 
 /* ---- text --------------------------------------------------------------------- */
@@ -210,33 +230,48 @@ static void put_json(FILE *out, const struct ss_finding *f)
 /* How often a finding was seen that was told the first time. */
 static void put_count(FILE *out, const struct ss_finding *f)
 {
+	if (!to_file)
+		return;
 	fprintf(out, "{\"kind\": \"count\", \"number\": %" PRIu64 ", \"count\": %" PRIu64 "}\n",
 		f->number, f->count);
 }
 
 /* ---- both ----------------------------------------------------------------------- */
 
-/* One write, so that lines of threads and processes do not mix. */
+/* One write, so that lines of threads and processes do not mix. `put` asks whether it is to the
+ * file. */
 static void put_whole(void (*put)(FILE *, const struct ss_finding *), const struct ss_finding *f)
 {
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
+	ssize_t n;
 
-	if (!out)
+	if (!out) {
+		count_unwritten();
 		return;
+	}
 	put(out, f);
-	if (fclose(out) == 0 && to_file)
-		(void)ss_sink_write(&sink, text, size);
-	else if (text)
+	if (fclose(out) != 0) {
+		count_unwritten();
+	} else if (!to_file) {
 		ss_shim_log_write(text, size);
+	} else if ((n = ss_sink_write(&sink, text, size)) != (ssize_t)size) {
+		leave_file(n < 0 ? errno : ENOSPC);
+		put_whole(put, f);
+	}
 	free(text);
+}
+
+static void put_finding(FILE *out, const struct ss_finding *f)
+{
+	to_file ? put_json(out, f) : put_text(out, f);
 }
 
 void ss_check_report_finding(const struct ss_finding *f, void *unused)
 {
 	(void)unused;
-	put_whole(to_file ? put_json : put_text, f);
+	put_whole(put_finding, f);
 }
 
 struct totals {
@@ -250,7 +285,7 @@ static void total(const struct ss_finding *f, void *arg)
 	if (f->fault != SS_FAULT_LEAK) {
 		t->errors += f->count;
 		t->distinct++;
-		if (to_file && f->count > 1)
+		if (f->count > 1)
 			put_whole(put_count, f);
 		return;
 	}

@@ -47,7 +47,7 @@ __attribute__((constructor)) static void open_report(void)
 	/* The copy in front of us has mapped it, and may share the variable with us. */
 	if (!path || !*path || ss_copy_aside())
 		return;
-	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return;
 	if (fstat(fd, &st) == 0 && st.st_size == SS_REPORT_BYTES)

@@ -28,6 +28,8 @@ struct ss_report {
 	/* Numbers of processes: that loaded the shim; that it served; in which it found no
 	 * device or was disabled; that loaded HIP and never called us; with a bypass. */
 	atomic_uint loaded, used, off, unused, bypassed;
+	/* Processes that could not write what the checker found into SOMASHIM_CHECK_FILE. */
+	atomic_uint unwritten;
 	atomic_uint route[SS_ROUTES];
 	/* Sums over the processes that have ended: allocations and frees that the pools served,
 	 * each of which is a call into the runtime natively; the calls into the runtime that this

@@ -71,7 +71,8 @@ int ss_pool_desc_write(const struct ss_pool_desc *desc, size_t size)
 		close(fd);
 		fd = high;
 	}
-	if (fd >= 0 && ss_quiet_write(fd, desc, size) == (ssize_t)size && !fcntl(fd, F_ADD_SEALS, SEALS))
+	if (fd >= 0 && ss_quiet_write(fd, desc, size) == (ssize_t)size &&
+	    !fcntl(fd, F_ADD_SEALS, SEALS))
 		return fd;
 	if (fd >= 0)
 		close(fd);

@@ -138,6 +138,16 @@ static void test_malformed(void **state)
 	assert_null(LOAD("(e."));
 	assert_null(LOAD("Na."));
 	assert_null(LOAD("a."));
+	/* What is below a mark is taken by no instruction, or the mark would be above the stack. */
+	assert_null(LOAD("\x80\x02]]K\x01"
+			 "a(ae."));
+	assert_null(LOAD("\x80\x02]]]K\x01"
+			 "a(aae."));
+	assert_null(LOAD("\x80\x02]N(ae."));
+	assert_null(LOAD("\x80\x02}NN(su."));
+	assert_null(LOAD("\x80\x02}NN(Nsu."));
+	assert_null(LOAD("\x80\x02NN(\x86t."));
+	assert_non_null(strstr(err, "the stack is empty"));
 	assert_null(LOAD("s."));
 	assert_null(LOAD("}K\x01u."));
 	assert_null(LOAD("}(K\x01u."));
