@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "config/options.h"
 #include "config/values.h"
@@ -382,7 +383,8 @@ static void warn_limit(const struct ss_amount *limit, FILE *warn)
 
 void ss_options_read(struct ss_options *opt, char **env, FILE *warn)
 {
-	char **first = env;
+	/* A program that runs with the rights of another takes nothing from who called it. */
+	char **first = env = getauxval(AT_SECURE) ? NULL : env;
 
 	ss_options_default(opt);
 	for (; env && *env; env++) {

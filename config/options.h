@@ -73,7 +73,8 @@ struct ss_options {
 /* The defaults, without looking at the environment. */
 void ss_options_default(struct ss_options *opt);
 /* Reads the environment `env`. Unknown SOMASHIM_ names and malformed values are reported on `warn`
- * (NULL: not at all) with the nearest valid name, and the default is used. */
+ * (NULL: not at all) with the nearest valid name, and the default is used. A process that runs with
+ * the rights of another (setuid, AT_SECURE) has the defaults. */
 void ss_options_read(struct ss_options *opt, char **env, FILE *warn);
 /* Sets one option by its name without the prefix SOMASHIM_; upper and lower case are the same.
  * False: the name is unknown or the value malformed, and nothing changed. */

@@ -95,7 +95,7 @@ static void put_variable(struct text *t, const char *name, size_t length)
 	if (length < sizeof(copy)) {
 		memcpy(copy, name, length);
 		copy[length] = '\0';
-		const char *value = getenv(copy);
+		const char *value = secure_getenv(copy);
 		put_text(t, value ? value : "");
 	}
 }

@@ -33,12 +33,13 @@ bool ss_process_job(struct ss_process_job *out)
 {
 	for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++) {
 		const struct ss_process_job *names = &launchers[i];
-		if (ss_process_number(getenv(names->rank)) >= 0) {
-			*out = (struct ss_process_job){.launcher = names->launcher,
-						       .rank = getenv(names->rank),
-						       .ranks = getenv(names->ranks),
-						       .local_rank = getenv(names->local_rank),
-						       .job = getenv(names->job)};
+		if (ss_process_number(secure_getenv(names->rank)) >= 0) {
+			*out = (struct ss_process_job){
+				.launcher = names->launcher,
+				.rank = secure_getenv(names->rank),
+				.ranks = secure_getenv(names->ranks),
+				.local_rank = secure_getenv(names->local_rank),
+				.job = secure_getenv(names->job)};
 			return true;
 		}
 	}

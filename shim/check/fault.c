@@ -71,7 +71,7 @@ void ss_fault_watch(void)
 __attribute__((visibility("default"))) hsa_status_t hsa_amd_register_system_event_handler(
 	hsa_amd_system_event_callback_t callback, void *data)
 {
-	const char *check = getenv("SOMASHIM_CHECK");
+	const char *check = secure_getenv("SOMASHIM_CHECK");
 	register_fn *fn = real();
 	int at;
 

@@ -40,7 +40,7 @@ static void map_over(int fd)
 
 __attribute__((constructor)) static void open_report(void)
 {
-	const char *path = getenv("SOMASHIM_REPORT");
+	const char *path = secure_getenv("SOMASHIM_REPORT");
 	struct stat st;
 	int fd;
 

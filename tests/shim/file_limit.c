@@ -27,6 +27,7 @@ int main(int argc, char **argv)
 	}
 	pool = make_pool(0, hipMemHandleTypePosixFileDescriptor);
 	(void)hipMemPoolExportToShareableHandle(&fd, pool, hipMemHandleTypePosixFileDescriptor, 0);
-	(void)hipMemPoolImportFromShareableHandle(&pool, &fd, hipMemHandleTypePosixFileDescriptor, 0);
+	(void)hipMemPoolImportFromShareableHandle(&pool, &fd, hipMemHandleTypePosixFileDescriptor,
+						  0);
 	return 0;
 }
