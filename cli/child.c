@@ -26,16 +26,19 @@ static const int own[] = {
 	SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGTTIN, SIGTTOU,
 };
 
-static void (*inherited)(int) = SIG_DFL; /* what SIGCHLD did when we were started */
+/* What these did when we were started. */
+static void (*inherited)(int) = SIG_DFL, (*inherited_limit)(int) = SIG_DFL;
 
 void ss_child_init(void)
 {
 	inherited = signal(SIGCHLD, SIG_DFL);
+	inherited_limit = signal(SIGXFSZ, SIG_IGN);
 }
 
 int ss_child_exec(char **argv)
 {
 	signal(SIGCHLD, inherited);
+	signal(SIGXFSZ, inherited_limit);
 	execvp(argv[0], argv);
 	int error = errno;
 	ss_cli_error("%s: %s", argv[0], strerror(error));

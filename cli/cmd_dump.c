@@ -36,7 +36,7 @@ struct arguments {
 
 static const struct argp_option options[] = {
 	{"timeout", 't', "SECONDS", 0,
-	 "How long to wait for a HIP call of the process (default: 10)", 0},
+	 "How long to wait for a HIP call of the process, or for another dump (default: 10)", 0},
 	{"output", 'o', "FILE", 0, "Write to FILE (default, and -: standard output)", 0},
 	{"trace", 'T', NULL, 0,
 	 "Write the newest events instead, which the process keeps (`somashim record --ring'), as "
@@ -287,7 +287,8 @@ static int dump_trace(const struct arguments *a)
 	}
 	bool good = ss_output_open(&out, to, NULL, 0, err, sizeof(err));
 	if (good) {
-		good = ss_ring_dump(path, fileno(out.file), to, err, sizeof(err));
+		good = ss_ring_dump(path, fileno(out.file), to, a->timeout_s * 1000, err,
+				    sizeof(err));
 		good = ss_output_close(&out, good, err, sizeof(err));
 	}
 	if (!good)

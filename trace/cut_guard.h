@@ -12,7 +12,8 @@ typedef bool ss_cut_found(const void *at, void **from, size_t *size);
 
 /* From now on, an access to such a mapping behind the end of its file ends nobody: the mapping
  * becomes memory of this process alone, which starts as 0. Other bus errors take the way that they
- * took before. Once per process. A program that sets a handler of its own later undoes this. */
+ * took before. Again for the same function is once. A program that sets a handler of its own later
+ * undoes this. */
 void ss_cut_guard(ss_cut_found *found);
 
 #endif

@@ -92,14 +92,15 @@ static bool copy(const struct ss_ring_file *f, int fd, uint64_t end)
 	return good;
 }
 
-bool ss_ring_dump(const char *path, int fd, const char *to, char *err, size_t err_size)
+bool ss_ring_dump(const char *path, int fd, const char *to, unsigned wait_ms, char *err,
+		  size_t err_size)
 {
 	static const struct timespec settle = {.tv_nsec = SETTLE_NS};
 	struct ss_ring_file f;
-	bool no_ring;
+	enum ss_ring_refusal why;
 
-	if (!ss_ring_open(&f, path, err, err_size, &no_ring)) {
-		if (no_ring) {
+	if (!ss_ring_open(&f, path, wait_ms, err, err_size, &why)) {
+		if (why == SS_RING_NONE) {
 			snprintf(err, err_size,
 				 "its recording %s is no ring (somashim record --ring): it is "
 				 "whole, and "

@@ -6,7 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Writes to `fd`, which is called `to` in messages. False with one line in `err`. */
-bool ss_ring_dump(const char *path, int fd, const char *to, char *err, size_t err_size);
+/* Writes to `fd`, which is called `to` in messages. Waits for others that have the ring locked, for
+ * `wait_ms` at most. False with one line in `err`. */
+bool ss_ring_dump(const char *path, int fd, const char *to, unsigned wait_ms, char *err,
+		  size_t err_size);
 
 #endif

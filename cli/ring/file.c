@@ -7,26 +7,43 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/ring/file.h"
+#include "trace/cut_guard.h"
 #include "trace/reader_file.h"
 
 #define HEADER_MOST (1u << 20) /* bytes */
+#define NAP_MS 5
 
 static off_t offset_of(const struct ss_ring_file *f, uint32_t number)
 {
-	return (off_t)f->header->header_size + (off_t)number * SS_TRACE_BLOCK_SIZE;
+	return (off_t)f->mapped + (off_t)number * SS_TRACE_BLOCK_SIZE;
+}
+
+/* The file that is open, for the handler of the guard: the program's file may be cut. */
+static struct {
+	void *at;
+	size_t size;
+} mapping;
+
+static bool find_mapping(const void *at, void **from, size_t *size)
+{
+	*from = mapping.at;
+	*size = mapping.size;
+	return mapping.at && (uintptr_t)at - (uintptr_t)mapping.at < mapping.size;
 }
 
 /* Nothing that a file says is trusted. */
-static const char *check(const struct ss_trace_header *h, const struct stat *st, bool *no_ring)
+static const char *check(const struct ss_trace_header *h, const struct stat *st,
+			 enum ss_ring_refusal *why)
 {
 	if (memcmp(h->magic, SS_TRACE_MAGIC, sizeof(h->magic)) != 0 || h->major != SS_TRACE_MAJOR ||
 	    h->endian != SS_TRACE_ENDIAN)
 		return "no recording";
 	if (h->ring_blocks == 0) {
-		*no_ring = true;
+		*why = SS_RING_NONE;
 		return "not a ring";
 	}
 	if (h->block_size != SS_TRACE_BLOCK_SIZE || h->header_size > HEADER_MOST ||
@@ -36,35 +53,57 @@ static const char *check(const struct ss_trace_header *h, const struct stat *st,
 	return NULL;
 }
 
-bool ss_ring_open(struct ss_ring_file *f, const char *path, char *err, size_t err_size,
-		  bool *no_ring)
+/* The lock is of another kind than flock(), by which the program shows that it runs. A kernel or
+ * filesystem without such locks lets everybody pass. */
+static bool lock(int fd, unsigned wait_ms)
 {
+	static const struct timespec nap = {.tv_nsec = NAP_MS * 1000000};
 	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	for (unsigned waited = 0;; waited += NAP_MS) {
+		if (fcntl(fd, F_OFD_SETLK, &whole) == 0 || (errno != EAGAIN && errno != EACCES))
+			return true;
+		if (waited >= wait_ms)
+			return false;
+		nanosleep(&nap, NULL);
+	}
+}
+
+bool ss_ring_open(struct ss_ring_file *f, const char *path, unsigned wait_ms, char *err,
+		  size_t err_size, enum ss_ring_refusal *why)
+{
 	struct ss_trace_header h = {0};
 	struct stat st;
 
-	*no_ring = false;
-	*f = (struct ss_ring_file){.fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
+	*why = SS_RING_WRONG;
+	*f = (struct ss_ring_file){
+		.fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW)};
 	if (f->fd < 0 || fstat(f->fd, &st) != 0) {
 		snprintf(err, err_size, "%s: %s", path, strerror(errno));
 		goto error;
 	}
-	const char *wrong = !S_ISREG(st.st_mode) || pread(f->fd, &h, sizeof(h), 0) != sizeof(h) ?
-				    "no recording" :
-				    check(&h, &st, no_ring);
+	const char *wrong = st.st_uid != geteuid() && geteuid() != 0 ? "another user's" :
+			    !S_ISREG(st.st_mode) || pread(f->fd, &h, sizeof(h), 0) != sizeof(h) ?
+								       "no recording" :
+								       check(&h, &st, why);
+	if (!wrong && !lock(f->fd, wait_ms)) {
+		*why = SS_RING_LOCKED;
+		wrong = "another process has it locked";
+	}
 	if (wrong) {
 		snprintf(err, err_size, "%s: %s", path, wrong);
 		goto error;
 	}
-	/* Of another kind than flock(), by which the program shows that it runs. */
-	while (fcntl(f->fd, F_OFD_SETLKW, &whole) != 0 && errno == EINTR) {}
+	ss_cut_guard(find_mapping);
 	f->mapped = h.header_size;
+	f->total = h.ring_blocks;
 	void *map = mmap(NULL, f->mapped, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
 	if (map == MAP_FAILED) {
 		snprintf(err, err_size, "%s: %s", path, strerror(errno));
 		goto error;
 	}
-	f->header = map;
+	f->header = mapping.at = map;
+	mapping.size = f->mapped;
 	f->ring = (void *)(f->header + 1);
 	return true;
 
@@ -77,6 +116,7 @@ error:
 
 void ss_ring_close(struct ss_ring_file *f)
 {
+	mapping.at = NULL;
 	munmap(f->header, f->mapped);
 	close(f->fd); /* the lock ends with it */
 }
@@ -84,7 +124,7 @@ void ss_ring_close(struct ss_ring_file *f)
 struct ss_ring_block *ss_ring_blocks(const struct ss_ring_file *f, size_t *count)
 {
 	uint32_t next = __atomic_load_n(&f->ring->next, __ATOMIC_ACQUIRE);
-	uint32_t total = f->header->ring_blocks;
+	uint32_t total = f->total;
 	struct ss_ring_block *b = malloc((total + 1u) * sizeof(*b));
 
 	*count = 0;
@@ -116,7 +156,7 @@ void ss_ring_read(const struct ss_ring_file *f, uint32_t number, uint8_t *data)
 /* The number of a free block; UINT32_MAX: there is none. */
 static uint32_t take(struct ss_ring_file *f)
 {
-	uint32_t total = f->header->ring_blocks;
+	uint32_t total = f->total;
 
 	for (uint32_t word = 0; word < (total + 63) / 64; word++) {
 		uint64_t bits = __atomic_load_n(&f->ring->free[word], __ATOMIC_RELAXED);

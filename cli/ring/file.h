@@ -15,7 +15,8 @@
 
 struct ss_ring_file {
 	int fd;
-	size_t mapped;                  /* bytes */
+	size_t mapped;                  /* bytes of the header, and where the blocks begin */
+	uint32_t total;                 /* blocks at most */
 	struct ss_trace_header *header; /* shared with the program */
 	struct ss_trace_ring *ring;
 };
@@ -27,10 +28,17 @@ struct ss_ring_block {
 	uint64_t tail;  /* of a block that is done: its last time; of a base: which one */
 };
 
-/* Opens and locks the file. Waits for others that have it locked. False with one line in `err`;
- * *no_ring then tells whether it is a recording, but not a ring. */
-bool ss_ring_open(struct ss_ring_file *f, const char *path, char *err, size_t err_size,
-		  bool *no_ring);
+enum ss_ring_refusal {
+	SS_RING_WRONG,
+	SS_RING_NONE,   /* it is a recording, but not a ring */
+	SS_RING_LOCKED, /* by another process, all the time */
+};
+
+/* Opens and locks a file of this user, of any user for root. One at a time in this process. Waits
+ * for others that have it locked, for `wait_ms` at most. False with one line in `err`, and the
+ * reason. */
+bool ss_ring_open(struct ss_ring_file *f, const char *path, unsigned wait_ms, char *err,
+		  size_t err_size, enum ss_ring_refusal *why);
 /* Unlocks it. */
 void ss_ring_close(struct ss_ring_file *f);
 /* All blocks that are in use, in an array that the caller frees. NULL: out of memory, or the file

@@ -156,10 +156,11 @@ enum ss_ring_result ss_ring_fold(const char *path, uint64_t keep_ns, char *err, 
 {
 	struct ss_ring_file f;
 	size_t count = 0;
-	bool no_ring;
+	enum ss_ring_refusal why;
 
-	if (!ss_ring_open(&f, path, err, err_size, &no_ring))
-		return SS_RING_FAILED;
+	/* A dump that has it locked takes no time in which the ring gets full. */
+	if (!ss_ring_open(&f, path, 0, err, err_size, &why))
+		return why == SS_RING_LOCKED ? SS_RING_IDLE : SS_RING_FAILED;
 	enum ss_ring_result result = SS_RING_IDLE;
 	struct ss_ring_block *b = ss_ring_blocks(&f, &count);
 	uint64_t begin = b ? choose(&f, b, count, keep_ns) : 0;

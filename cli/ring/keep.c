@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,13 +19,16 @@
 #define LEAST_MS 5
 #define MOST_MS 200 /* between two looks */
 
-/* Does the process that writes this file run? Where there are no locks, it may. One that has no
+/* Does the process that writes this file run? Where there are no locks, it may. The file of another
+ * user is not asked: anybody could put one here, and keep it locked for ever. One that has no
  * header yet has nothing to fold. */
 static bool is_written(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
 	char magic[8] = "";
-	bool written = fd >= 0 && ss_trace_writer_of(fd) != SS_TRACE_WRITER_GONE;
+	struct stat st;
+	bool written = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+		       st.st_uid == geteuid() && ss_trace_writer_of(fd) != SS_TRACE_WRITER_GONE;
 
 	if (written &&
 	    (ss_trace_read_at(fd, magic, sizeof(magic), 0) != sizeof(magic) || !magic[0]))
@@ -99,6 +103,7 @@ static void detach(int alive, int done)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	if (none >= 0) {
 		dup2(none, STDIN_FILENO);
 		dup2(none, STDOUT_FILENO);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that may run with the rights of its file's owner (setuid.sh). It is linked with the library. */
+/* A program that may run with the rights of its file's owner (setuid.sh). It is linked with the
+ * library. */
 #include <dlfcn.h>
 #include <sys/auxv.h>
 

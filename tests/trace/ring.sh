@@ -81,4 +81,28 @@ for size in 0 x 10 3M 1m,2m -5m; do
 	"$somashim" record --ring=$size true 2>"$dir/err"
 	[ $? = 2 ] && grep -q -- "--ring: '$size' is no time" "$dir/err" || fail "--ring $size is taken"
 done
+
+# Files of other users have the names of a recording of root's, and are held: they are not waited for.
+[ "$(id -u)" = 0 ] || exit 0
+mkdir -m 777 "$dir/shared"
+chmod 755 "$dir"
+cp "$dir/ring" "$dir/shared/p.1"
+chown 65534 "$dir/shared/p.1"
+python3 -c '
+import fcntl, struct, sys, time
+f = open(sys.argv[1], "r+b")
+fcntl.flock(f, fcntl.LOCK_EX)
+fcntl.fcntl(f, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0)) # F_OFD_SETLK
+print("held", flush=True)
+time.sleep(1000)' "$dir/shared/p.1" >"$dir/held" &
+pids=$!
+for ((i = 0; i < 1000; i++)); do grep -q held "$dir/held" && break; sleep 0.01; done
+# The pipe ends when the keeper has ended, too.
+timeout 60 "$somashim" record --ring 60s,4M -o "$dir/shared/p.%p" "$app" 60000 64 2>&1 | timeout 60 cat >"$dir/out" ||
+	fail "the keeper of the ring outlives its program"
+[ "${PIPESTATUS[0]}" = 0 ] || fail "record: status $?"
+file=$(grep -o "recorded in .*" "$dir/out" | cut -d' ' -f3)
+[ "$(figure lost_events "$file")" = 0 ] || fail "$(figure lost_events "$file") events are lost"
+[ "$(od -An -t u8 -j 72 -N 8 "$file" | tr -d ' ')" != 0 ] || fail "the ring was not full"
+kill $pids
 exit 0

@@ -152,7 +152,7 @@ static void record(void *arg)
 		char to[512], err[512];
 		snprintf(to, sizeof(to), "%s.dump", job->path);
 		int fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-		if (fd < 0 || !ss_ring_dump(job->path, fd, to, err, sizeof(err))) {
+		if (fd < 0 || !ss_ring_dump(job->path, fd, to, 10000, err, sizeof(err))) {
 			fprintf(stderr, "%s: %s\n", to, fd < 0 ? strerror(errno) : err);
 			_exit(1);
 		}
@@ -472,12 +472,56 @@ static void test_sizes(void **state)
 	assert_int_equal(s.bytes, 2ull << 30);
 }
 
+/* ---- files that are not folded ------------------------------------------------- */
+
+static void make_ring(void *arg)
+{
+	ss_trace_set_ring(RING);
+	MUST(ss_trace_open(arg, NULL));
+	_exit(0);
+}
+
+static void test_refused(void **state)
+{
+	char path[512], link[600], to[600], err[512];
+	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	snprintf(path, sizeof(path), "%s", path_in("held"));
+	snprintf(link, sizeof(link), "%s.link", path);
+	snprintf(to, sizeof(to), "%s.to", path);
+	assert_int_equal(in_child(make_ring, path), 0);
+	assert_int_equal(ss_ring_fold(path, 0, err, sizeof(err)), SS_RING_IDLE);
+	/* Somebody holds it. */
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0 && fcntl(fd, F_OFD_SETLK, &whole) == 0);
+	assert_int_equal(ss_ring_fold(path, 0, err, sizeof(err)), SS_RING_IDLE);
+	assert_false(ss_ring_dump(path, to, 10, err, sizeof(err)));
+	assert_non_null(strstr(err, "another process has it locked"));
+	close(fd);
+	/* Its name is a link to it. */
+	assert_int_equal(symlink(path, link), 0);
+	assert_int_equal(ss_ring_fold(link, 0, err, sizeof(err)), SS_RING_FAILED);
+	assert_false(ss_ring_dump(link, to, 10, err, sizeof(err)));
+	assert_true(ss_ring_dump(path, to, 10, err, sizeof(err)));
+	/* It is another user's. */
+	if (geteuid() == 0) {
+		assert_int_equal(chmod(dir, 0711), 0);
+		assert_int_equal(chown(path, 65534, 65534), 0);
+		assert_int_equal(chmod(path, 0666), 0);
+		assert_int_equal(seteuid(65533), 0);
+		assert_int_equal(ss_ring_fold(path, 0, err, sizeof(err)), SS_RING_FAILED);
+		assert_non_null(strstr(err, "another user's"));
+		assert_int_equal(seteuid(0), 0);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_same),   cmocka_unit_test(test_running),
 		cmocka_unit_test(test_locked), cmocka_unit_test(test_peak),
 		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_refused),
 	};
 
 	seed = argc > 1 ? (unsigned)atoi(argv[1]) : (unsigned)getpid();
