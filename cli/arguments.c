@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/arguments.h"
+#include "core/base/utf8.h"
 #include "config/options.h"
 
 /* Visible, since argp finds it by its name. */
@@ -71,11 +72,16 @@ char **ss_arguments_program(struct argp_state *state)
 int ss_cli_error(const char *fmt, ...)
 {
 	va_list args;
+	char *line;
 
+	/* Some messages have names of files, or what is in them. */
 	va_start(args, fmt);
-	fputs("somashim: ", stderr);
-	vfprintf(stderr, fmt, args);
-	fputc('\n', stderr);
+	bool good = vasprintf(&line, fmt, args) >= 0;
 	va_end(args);
+	if (good)
+		ss_utf8_clean(line);
+	fprintf(stderr, "somashim: %s\n", good ? line : "out of memory");
+	if (good)
+		free(line);
 	return SS_EXIT_USAGE;
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/run_program.h"
+#include "core/base/regular_file.h"
 
 #define SCRIPTS 6 /* the kernel follows a script's interpreter that is a script itself so often */
 
@@ -88,7 +89,7 @@ static int open_program(const char *program, char path[PATH_MAX], Elf64_Ehdr *he
 	if (!find(program, path))
 		return -1;
 	for (int i = 0; i < SCRIPTS; i++) {
-		int fd = open(path, O_RDONLY | O_CLOEXEC);
+		int fd = ss_regular_open(path);
 		if (fd < 0)
 			return -1;
 		memset(text, 0, sizeof(text));

@@ -2,7 +2,6 @@
 /* Finds the trace files that the arguments of a command name. */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "cli/readers/events.h"
 #include "cli/readers/input.h"
 #include "cli/trace_files.h"
+#include "core/base/regular_file.h"
 #include "trace/format.h"
 
 static bool add(struct ss_trace_files *f, const char *path)
@@ -26,14 +26,10 @@ static bool add(struct ss_trace_files *f, const char *path)
 	return f->path[f->count++] != NULL;
 }
 
-/* Regular files only: opening a FIFO would wait. */
 static bool read_header(const char *path, struct ss_trace_header *h)
 {
-	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	ssize_t n = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ?
-			    read(fd, h, sizeof(*h)) :
-			    0;
+	int fd = ss_regular_open(path);
+	ssize_t n = fd >= 0 ? read(fd, h, sizeof(*h)) : 0;
 
 	if (fd >= 0)
 		close(fd);

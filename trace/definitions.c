@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/utf8.h"
 #include "trace/reader_file.h"
 
 /* Keeps memory until the file is closed. NULL if host memory is out. */
@@ -18,17 +19,6 @@ static void *own(struct ss_trace_file_def *f, void *memory)
 	return memory;
 }
 
-/* Makes a text harmless for a terminal: it has no control characters of ASCII, and none of those
- * from U+0080 to U+009F in UTF-8. */
-static void clean(char *text)
-{
-	for (unsigned char *c = (unsigned char *)text; *c; c++)
-		if (*c < 0x20 || *c == 0x7f)
-			*c = '?';
-		else if (*c == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f)
-			c[0] = c[1] = '?';
-}
-
 /* A copy of a text that may have no end; "" if host memory is out. */
 static const char *text_of(struct ss_trace_file_def *f, const char *text, size_t length)
 {
@@ -36,7 +26,7 @@ static const char *text_of(struct ss_trace_file_def *f, const char *text, size_t
 
 	if (!copy)
 		return "";
-	clean(copy);
+	ss_utf8_clean(copy);
 	return copy;
 }
 
@@ -46,7 +36,7 @@ static void copy_name(char *to, size_t size, const char *from, size_t length)
 
 	memcpy(to, from, n);
 	to[n] = '\0';
-	clean(to);
+	ss_utf8_clean(to);
 }
 
 static int number_of(const char *text)

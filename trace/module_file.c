@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds the file of a module that a trace names, also if it comes from another machine. */
 #include <elfutils/libdwelf.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/regular_file.h"
 #include "trace/module_file.h"
 
 /* Opens the file if it is this build of the module. */
 static int open_if_same(const struct ss_trace_module_def *def, const char *path)
 {
 	const void *id;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = ss_regular_open(path);
 
 	if (fd < 0 || def->build_id_length == 0)
 		return fd;

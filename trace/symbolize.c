@@ -13,6 +13,7 @@
 
 #include <uthash.h>
 
+#include "core/base/utf8.h"
 #include "trace/fortran_name.h"
 #include "trace/grow.h"
 #include "trace/module_file.h"
@@ -149,6 +150,25 @@ static const char *readable(struct ss_symbol_files *s, const char *name)
 		return name;
 	s->owned[s->owned_count++] = text;
 	return text;
+}
+
+/* The name of a file that others may have made, as it may be printed. It lives as long as `s`. */
+static const char *harmless(struct ss_symbol_files *s, const char *name)
+{
+	char *copy = name ? strdup(name) : NULL, **owned;
+
+	if (!copy)
+		return NULL;
+	ss_utf8_clean(copy);
+	owned = strcmp(copy, name) != 0 ? ss_grow(s->owned, s->owned_count, sizeof(*owned)) : NULL;
+	if (owned) {
+		s->owned = owned;
+		s->owned[s->owned_count++] = copy;
+		return copy;
+	}
+	bool same = strcmp(copy, name) == 0;
+	free(copy);
+	return same ? name : NULL;
 }
 
 static const char *name_of(Dwarf_Die *die)
@@ -331,6 +351,10 @@ static uint32_t keep(struct ss_symbol_files *f, struct key key, const struct ss_
 	e->key = key;
 	e->count = count;
 	memcpy(e->symbol, symbol, count * sizeof(symbol[0]));
+	for (uint32_t i = 0; i < count; i++) {
+		e->symbol[i].function = harmless(f, symbol[i].function);
+		e->symbol[i].source = harmless(f, symbol[i].source);
+	}
 	HASH_ADD(hh, f->cache, key, sizeof(e->key), e);
 	*out = e->symbol;
 	return count;

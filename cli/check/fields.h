@@ -5,6 +5,10 @@
 
 #include <jansson.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/utf8.h"
 
 static inline uint64_t number(const json_t *object, const char *key)
 {
@@ -16,6 +20,21 @@ static inline const char *text(const json_t *object, const char *key)
 	const char *s = json_string_value(json_object_get(object, key));
 
 	return s ? s : "";
+}
+
+/* A text that another file says, as it may be printed. NULL: host memory is out, or it is no
+ * UTF-8. */
+static inline json_t *harmless(const char *from)
+{
+	char *copy = strdup(from);
+	json_t *string;
+
+	if (!copy)
+		return NULL;
+	ss_utf8_clean(copy);
+	string = json_string(copy);
+	free(copy);
+	return string;
 }
 
 #endif

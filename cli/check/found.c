@@ -2,14 +2,14 @@
 /* Reads the files that the processes of a run wrote, and reports that were made of such. */
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/check/fields.h"
 #include "cli/check/found.h"
+#include "core/base/regular_file.h"
 
 #define NOT_FOUND "it is no file of `somashim check --json' or SOMASHIM_CHECK_FILE"
 
@@ -22,38 +22,109 @@ static bool is_leak(const json_t *finding)
 	return strcmp(text(finding, "fault"), "leak") == 0;
 }
 
-/* Are the same calls of the same places wrong in the same way? */
-static bool same(const json_t *a, const json_t *b)
+/* Makes all texts in it harmless for a terminal, but for the path of a module, which leads to its
+ * file: that is done when its names have been read. */
+static void clean(json_t *value, bool modules)
 {
-	bool equal = strcmp(text(a, "fault"), text(b, "fault")) == 0;
+	const char *key;
+	json_t *part;
+	size_t i;
 
-	for (size_t i = 0; equal && i < sizeof(sites) / sizeof(sites[0]); i++) {
-		const json_t *x = json_object_get(a, sites[i]), *y = json_object_get(b, sites[i]);
-
-		equal = strcmp(text(x, "call"), text(y, "call")) == 0;
-		x = json_object_get(x, "frames");
-		y = json_object_get(y, "frames");
-		equal = equal && (!x) == (!y) && (!x || json_equal(x, y));
+	json_array_foreach(value, i, part) clean(part, modules);
+	json_object_foreach(value, key, part)
+	{
+		if (json_is_string(part) && (modules || strcmp(key, "module") != 0))
+			json_object_set_new(value, key, harmless(json_string_value(part)));
+		else
+			clean(part, modules);
 	}
-	return equal;
 }
 
-/* The ranks of both, each once, in their order. */
-static void ranks_into(json_t *to, const json_t *from)
+/* A text that is the same for findings where the same calls of the same places are wrong in the
+ * same way. The caller frees it. NULL: out of memory. */
+static char *key_of(const json_t *finding)
+{
+	json_t *parts = json_array();
+
+	json_array_append(parts, json_object_get(finding, "fault"));
+	for (size_t i = 0; i < sizeof(sites) / sizeof(sites[0]); i++) {
+		const json_t *site = json_object_get(finding, sites[i]);
+		json_t *frames = json_object_get(site, "frames");
+		json_array_append_new(parts, json_string(text(site, "call")));
+		if (!frames || json_array_append(parts, frames) != 0)
+			json_array_append_new(parts, json_null());
+	}
+	char *key = json_dumps(parts, JSON_COMPACT | JSON_SORT_KEYS);
+	json_decref(parts);
+	return key;
+}
+
+/* The finding that is the same, of those that were read before. NULL: there is none, and now it is
+ * this one. */
+static json_t *find_same(struct ss_check_report *f, const json_t *finding)
+{
+	char *key = key_of(finding);
+	const json_t *old = key ? json_object_get(f->known, key) : NULL;
+	json_t *found = old ? json_array_get(f->findings, (size_t)json_integer_value(old)) : NULL;
+
+	if (key && !found)
+		json_object_set_new(f->known, key,
+				    json_integer((json_int_t)json_array_size(f->findings)));
+	free(key);
+	return found;
+}
+
+/* A new array with the ranks of both, each once, in their order, as they are in both. */
+static json_t *ranks_of(const json_t *a, const json_t *b)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0, j = 0; i < json_array_size(a) || j < json_array_size(b);) {
+		json_int_t x = json_integer_value(json_array_get(a, i));
+		json_int_t y = json_integer_value(json_array_get(b, j));
+		bool first = i < json_array_size(a) && (j == json_array_size(b) || x <= y);
+		size_t n = json_array_size(all);
+		json_int_t next = first ? x : y;
+
+		first ? i++ : j++;
+		if (n == 0 || json_integer_value(json_array_get(all, n - 1)) != next)
+			json_array_append_new(all, json_integer(next));
+	}
+	return all;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const json_int_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* A new array of them, each once, in their order. */
+static json_t *ranks_sorted(const json_t *ranks)
+{
+	size_t n = json_array_size(ranks);
+	json_int_t *value = malloc((n + 1) * sizeof(*value));
+	json_t *all = json_array();
+
+	for (size_t i = 0; value && i < n; i++)
+		value[i] = json_integer_value(json_array_get(ranks, i));
+	if (value)
+		qsort(value, n, sizeof(*value), by_value);
+	for (size_t i = 0; value && i < n; i++)
+		if (i == 0 || value[i] != value[i - 1])
+			json_array_append_new(all, json_integer(value[i]));
+	free(value);
+	return all;
+}
+
+/* The findings of a file share one array, so most have nothing to add. */
+static void ranks_into(json_t *to, json_t *from)
 {
 	json_t *all = json_object_get(to, "ranks");
 
-	for (size_t i = 0; i < json_array_size(from); i++) {
-		json_int_t rank = json_integer_value(json_array_get(from, i));
-		size_t at = 0;
-
-		while (at < json_array_size(all) &&
-		       json_integer_value(json_array_get(all, at)) < rank)
-			at++;
-		if (at == json_array_size(all) ||
-		    json_integer_value(json_array_get(all, at)) != rank)
-			json_array_insert_new(all, at, json_integer(rank));
-	}
+	if (from && from != all)
+		json_object_set_new(to, "ranks", ranks_of(all, from));
 }
 
 static void sum_into(json_t *to, const json_t *from, const char *key)
@@ -74,6 +145,7 @@ static void finding_add(struct ss_check_report *f, json_t *finding, struct ss_fr
 		for (size_t j = 0; j < json_array_size(frames); j++)
 			ss_frame_names_add(names, json_array_get(frames, j));
 	}
+	clean(finding, true);
 	if (ss_suppressed(s, finding)) {
 		f->suppressed++;
 		return;
@@ -84,10 +156,8 @@ static void finding_add(struct ss_check_report *f, json_t *finding, struct ss_fr
 		f->leaked_bytes += number(finding, "size");
 		f->leaked_blocks += number(finding, "count");
 	}
-	for (size_t i = 0; i < json_array_size(f->findings); i++) {
-		json_t *old = json_array_get(f->findings, i);
-		if (!same(old, finding))
-			continue;
+	json_t *old = find_same(f, finding);
+	if (old) {
 		sum_into(old, finding, "count");
 		if (is_leak(old))
 			sum_into(old, finding, "size");
@@ -99,49 +169,49 @@ static void finding_add(struct ss_check_report *f, json_t *finding, struct ss_fr
 	json_array_append(f->findings, finding);
 }
 
-/* The finding of this number of one process. */
-static json_t *finding_of(const json_t *findings, uint64_t want)
-{
-	for (size_t i = 0; i < json_array_size(findings); i++)
-		if (number(json_array_get(findings, i), "number") == want)
-			return json_array_get(findings, i);
-	return NULL;
-}
-
 /* Reads the lines of a process; false: they are none. */
 static bool read_lines(struct ss_check_report *f, const char *lines, struct ss_frame_names *names,
 		       const struct ss_suppressions *s)
 {
 	json_t *findings = json_array(), *ranks = json_array();
+	json_t *numbered = json_object(); /* the same findings, by the number in the process */
+	char number_text[24];
 	size_t damaged = 0, read = 0;
 	bool ended = true, begun = strncmp(lines, BEGIN, strlen(BEGIN)) == 0;
 
 	for (const char *line = lines; *line && ended;) {
 		size_t length = strcspn(line, "\n");
 		json_t *object = json_loadb(line, length, 0, NULL);
+		clean(object, false);
 		const char *kind = text(object, "kind");
 
 		ended = line[length] == '\n'; /* the last may be cut, where a process was killed */
 		line += length + ended;
 		read += kind[0] != '\0';
 		damaged += !kind[0] && length;
-		if (strcmp(kind, "finding") == 0)
+		snprintf(number_text, sizeof(number_text), "%" PRIu64, number(object, "number"));
+		if (strcmp(kind, "finding") == 0) {
 			json_array_append(findings, object);
-		else if (strcmp(kind, "count") == 0)
-			json_object_set(finding_of(findings, number(object, "number")), "count",
+			json_object_set(numbered, number_text, object);
+		} else if (strcmp(kind, "count") == 0) {
+			json_object_set(json_object_get(numbered, number_text), "count",
 					json_object_get(object, "count"));
-		else if (strcmp(kind, "summary") == 0)
+		} else if (strcmp(kind, "summary") == 0) {
 			json_array_append(f->processes, object);
-		if (json_is_integer(json_object_get(object, "rank")))
-			json_array_append(ranks, json_object_get(object, "rank"));
+			if (json_is_integer(json_object_get(object, "rank")))
+				json_array_append(ranks, json_object_get(object, "rank"));
+		}
 		json_decref(object);
 	}
+	json_t *sorted = ranks_sorted(ranks);
 	for (size_t i = 0; i < json_array_size(findings); i++) {
 		json_t *finding = json_array_get(findings, i);
-		json_object_set_new(finding, "ranks", json_deep_copy(ranks));
+		json_object_set(finding, "ranks", sorted);
 		finding_add(f, finding, names, s);
 	}
 	f->not_read += read || begun ? damaged : 0;
+	json_decref(sorted);
+	json_decref(numbered);
 	json_decref(findings);
 	json_decref(ranks);
 	return read || begun;
@@ -152,6 +222,7 @@ static bool read_report(struct ss_check_report *f, const char *all, struct ss_fr
 			const struct ss_suppressions *s)
 {
 	json_t *root = json_loads(all, 0, NULL);
+	clean(root, false);
 	const json_t *findings = json_object_get(root, "findings");
 	bool is = json_is_array(findings);
 
@@ -209,17 +280,14 @@ static bool read_file(struct ss_check_report *f, const char *path, struct ss_fra
 	return good;
 }
 
-/* Other programs may lay JSON out with other blanks. Regular files only: opening a FIFO would wait,
- * and what is read of a pipe is gone. */
+/* Other programs may lay JSON out with other blanks. Regular files only: what is read of a pipe is
+ * gone. */
 bool ss_is_found(const char *path)
 {
 	static const char *const starts[] = {"{\"kind\":\"", "{\"findings\":["};
 	char begin[64], dense[64] = "";
-	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	ssize_t got = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ?
-			      read(fd, begin, sizeof(begin) - 1) :
-			      0;
+	int fd = ss_regular_open(path);
+	ssize_t got = fd >= 0 ? read(fd, begin, sizeof(begin) - 1) : 0;
 	size_t n = 0;
 
 	if (fd >= 0)
@@ -240,7 +308,8 @@ bool ss_found_read(struct ss_check_report *f, char *const *paths, const struct s
 	memset(f, 0, sizeof(*f));
 	f->findings = json_array();
 	f->processes = json_array();
-	good = names && f->findings && f->processes;
+	f->known = json_object();
+	good = names && f->findings && f->processes && f->known;
 	if (!good)
 		snprintf(err, size, "out of memory");
 	for (; good && paths && *paths; paths++)
@@ -256,4 +325,5 @@ void ss_found_finish(struct ss_check_report *f)
 {
 	json_decref(f->findings);
 	json_decref(f->processes);
+	json_decref(f->known);
 }

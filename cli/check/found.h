@@ -15,6 +15,7 @@
 struct ss_check_report {
 	json_t *findings;  /* an array */
 	json_t *processes; /* an array of the summaries */
+	json_t *known;     /* the place of each finding in the array, by what makes it different */
 	/* With repetitions, and without; a call stack that leaks is one error */
 	uint64_t errors, different;
 	uint64_t leaked_bytes, leaked_blocks, suppressed;

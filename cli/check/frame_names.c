@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Function, source file and line of a frame, from the file of its module. */
 #include <elfutils/libdwfl.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <uthash.h>
+
+#include "cli/check/fields.h"
 #include "cli/check/found.h"
+#include "core/base/regular_file.h"
 
 #define BASE 0x10000000u /* where position-independent files are put; any address will do */
 
@@ -14,7 +17,7 @@ struct module {
 	char *path;
 	Dwfl *dwfl;
 	Dwfl_Module *mod;
-	struct module *next;
+	UT_hash_handle hh;
 };
 
 struct ss_frame_names {
@@ -38,9 +41,12 @@ struct ss_frame_names *ss_frame_names_open(void)
 
 void ss_frame_names_close(struct ss_frame_names *n)
 {
-	while (n && n->modules) {
-		struct module *m = n->modules;
-		n->modules = m->next;
+	struct module *m, *next;
+
+	if (!n)
+		return;
+	HASH_ITER(hh, n->modules, m, next) {
+		HASH_DEL(n->modules, m);
 		if (m->dwfl)
 			dwfl_end(m->dwfl);
 		free(m->path);
@@ -51,21 +57,27 @@ void ss_frame_names_close(struct ss_frame_names *n)
 
 static struct module *module_get(struct ss_frame_names *n, const char *path)
 {
-	struct module *m = n->modules;
+	struct module *m;
 
-	while (m && strcmp(m->path, path) != 0)
-		m = m->next;
+	HASH_FIND_STR(n->modules, path, m);
 	if (m || !(m = calloc(1, sizeof(*m))))
 		return m;
 	m->path = strdup(path);
-	m->next = n->modules;
-	n->modules = m;
-	m->dwfl = dwfl_begin(&n->callbacks);
+	if (!m->path) {
+		free(m);
+		return NULL;
+	}
+	HASH_ADD_KEYPTR(hh, n->modules, m->path, strlen(m->path), m);
+	/* The path is what a file of findings says, which may be another user's. */
+	int fd = ss_regular_open(path);
+	m->dwfl = fd >= 0 ? dwfl_begin(&n->callbacks) : NULL;
 	if (m->dwfl) {
 		dwfl_report_begin(m->dwfl);
-		m->mod = dwfl_report_elf(m->dwfl, path, path, -1, BASE, false);
+		m->mod = dwfl_report_elf(m->dwfl, path, path, fd, BASE, false);
 		dwfl_report_end(m->dwfl, NULL, NULL);
 	}
+	if (fd >= 0 && !m->mod) /* else libdwfl has taken it */
+		close(fd);
 	return m;
 }
 
@@ -88,14 +100,14 @@ void ss_frame_names_add(struct ss_frame_names *n, json_t *frame)
 	address = start + offset - 1;
 	const char *name = dwfl_module_addrinfo(m->mod, address, &into, &symbol, NULL, NULL, NULL);
 	if (name)
-		json_object_set_new(frame, "function", json_string(name));
+		json_object_set_new(frame, "function", harmless(name));
 	Dwfl_Line *at = dwfl_module_getsrc(m->mod, address);
 	const char *source = at ? dwfl_lineinfo(at, NULL, &line, NULL, NULL, NULL) : NULL;
 	if (source) {
-		json_object_set_new(frame, "source", json_string(source));
+		json_object_set_new(frame, "source", harmless(source));
 		json_object_set_new(frame, "line", json_integer(line));
 		const char *folder = source[0] == '/' ? NULL : dwfl_line_comp_dir(at);
 		if (folder)
-			json_object_set_new(frame, "folder", json_string(folder));
+			json_object_set_new(frame, "folder", harmless(folder));
 	}
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The report of one process as text for a terminal. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/plural.h"
 #include "cli/report/report.h"
+#include "core/base/utf8.h"
 
 static const char *bytes(uint64_t n)
 {
@@ -38,8 +40,12 @@ static double percent(uint64_t part, uint64_t all)
 static void print_process(FILE *out, const struct ss_analysis *a)
 {
 	const uint64_t allocs = a->kind[SS_TRACE_ALLOC], frees = a->kind[SS_TRACE_FREE];
+	char *path = strdup(a->path); /* a folder's, which anybody may have named */
 
-	fprintf(out, "%s\n", a->path);
+	if (path)
+		ss_utf8_clean(path);
+	fprintf(out, "%s\n", path ? path : "");
+	free(path);
 	fprintf(out, "  %s\n",
 		a->command[0] ? a->command :
 		a->exe[0]     ? a->exe :

@@ -26,4 +26,29 @@ static inline size_t ss_utf8_length(const char *s)
 	return n;
 }
 
+/* Does the character of `n` bytes do something to a terminal? Control characters do, and those that
+ * turn the direction of the text. */
+static inline int ss_utf8_is_control(const unsigned char *s, size_t n)
+{
+	return (n == 1 && (s[0] < 0x20 || s[0] == 0x7f)) ||
+	       (n == 2 && s[0] == 0xc2 && s[1] < 0xa0) ||
+	       (n == 3 && s[0] == 0xe2 &&
+		((s[1] == 0x80 && s[2] >= 0xa8 && s[2] <= 0xae) ||
+		 (s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9)));
+}
+
+/* Makes a text of others harmless for a terminal: each byte of such a character becomes '?'. Bytes
+ * that are no UTF-8 stay, as names of files have them. */
+static inline void ss_utf8_clean(char *text)
+{
+	while (*text) {
+		size_t n = ss_utf8_length(text), all = n ? n : 1;
+
+		if (ss_utf8_is_control((const unsigned char *)text, n))
+			for (size_t i = 0; i < all; i++)
+				text[i] = '?';
+		text += all;
+	}
+}
+
 #endif

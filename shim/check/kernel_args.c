@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "core/base/hash.h"
+#include "core/base/regular_file.h"
 #include "core/check/code_object.h"
 #include "shim/check/checker.h"
 #include "shim/check/kernel_args.h"
@@ -139,13 +140,13 @@ static void sections_read(const uint8_t *file, size_t size)
 /* A file that is a code object itself, or has some in it. */
 static void file_read(const char *path, bool whole)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = ss_regular_open(path);
 	struct stat st;
 	void *file;
 
 	if (fd < 0)
 		return;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > (off_t)sizeof(Elf64_Ehdr)) {
+	if (fstat(fd, &st) == 0 && st.st_size > (off_t)sizeof(Elf64_Ehdr)) {
 		file = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (file != MAP_FAILED) {
 			if (whole)
