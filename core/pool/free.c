@@ -193,6 +193,11 @@ enum ss_status ss_free_found(struct ss_core *core, const struct ss_found *f,
 	return free_everywhere(core, f, waited, true);
 }
 
+enum ss_status ss_free_found_unordered(struct ss_core *core, const struct ss_found *f)
+{
+	return free_everywhere(core, f, NULL, false);
+}
+
 enum ss_status ss_free_found_async(struct ss_core *core, const struct ss_found *f,
 				   struct ss_timeline *tl)
 {

@@ -140,10 +140,11 @@ static void leave(struct held *h, bool may_wait)
 
 	if (!read_back(h, may_wait))
 		ss_check_skip_bytes();
-	if (h->tl)
-		(void)ss_free_found_async(ss_core, &h->found, h->tl);
-	else
+	/* The program has freed it, and will not try again. */
+	if (!h->tl)
 		(void)ss_free_found(ss_core, &h->found, NULL);
+	else if (ss_free_found_async(ss_core, &h->found, h->tl) == SS_ERR_NOMEM)
+		(void)ss_free_found_unordered(ss_core, &h->found);
 	pthread_mutex_lock(&lock);
 	for (at = &leaving; *at != h; at = &(*at)->next)
 		;
