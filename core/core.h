@@ -289,6 +289,10 @@ enum ss_status ss_find(struct ss_core *core, const void *ptr, struct ss_found *o
  * of hipMalloc and was not freed: call ss_free_found(). */
 enum ss_status ss_free_found_async(struct ss_core *core, const struct ss_found *f,
 				   struct ss_timeline *tl);
+/* The same without host memory, for a block that nobody could free again: it is free once all
+ * streams of its device have done what they have now. Waits for nothing. SS_ERR_INVALID: it is
+ * gone. */
+enum ss_status ss_free_found_unordered(struct ss_core *core, const struct ss_found *f);
 /* The same by the pointer, which may also be none of ours (SS_ERR_FOREIGN). A pointer into a block
  * frees the block, as in HIP. */
 enum ss_status ss_free_async(struct ss_core *core, const void *ptr, struct ss_timeline *tl);
@@ -306,10 +310,6 @@ typedef int ss_miss_free(void *ptr, void *native);
 int ss_hit_alloc(void **out, size_t size, void *native, struct ss_core *core, ss_miss_alloc *miss);
 int ss_hit_free(void *ptr, void *native, struct ss_core *core, ss_miss_free *miss);
 
-/* The same without host memory, for a block that nobody could free again: it is free once all
- * streams of its device have done what they have now. Waits for nothing. SS_ERR_INVALID: it is
- * gone. */
-enum ss_status ss_free_found_unordered(struct ss_core *core, const struct ss_found *f);
 /* hipMalloc; size > 0. Uses only bytes of which every mark is completed. */
 enum ss_status ss_alloc_classic(struct ss_core *core, int dev, size_t size, void **out);
 /* hipFree of a block that ss_find() found, also if it is of hipMallocAsync. `waited`: a token of
