@@ -79,7 +79,7 @@ void ss_options_read(struct ss_options *opt, char **env, FILE *warn);
 /* Sets one option by its name without the prefix SOMASHIM_; upper and lower case are the same.
  * False: the name is unknown or the value malformed, and nothing changed. */
 bool ss_options_set(struct ss_options *opt, const char *name, const char *value);
-/* Parses "64M", "1.5G" or "20%". False: it is malformed. */
+/* Parses "64M", "1.5G", "20%" or "max". False: it is malformed. */
 bool ss_amount_parse(const char *text, struct ss_amount *out);
 /* The amount in bytes; percents are of `total` bytes. */
 uint64_t ss_amount_bytes(const struct ss_amount *a, uint64_t total);

@@ -67,7 +67,9 @@ bool ss_amount_parse(const char *text, struct ss_amount *out)
 	uint64_t whole, frac;
 
 	const char *end = ss_parse_decimal(text, &whole, &frac);
-	if (end && strcmp(end, "%") == 0) {
+	if (strcasecmp(text, "max") == 0) {
+		a.bytes = UINT64_MAX;
+	} else if (end && strcmp(end, "%") == 0) {
 		if (whole > 100 || (whole == 100 && frac))
 			return false;
 		a.percent = (double)whole + (double)frac / 1e9;
@@ -100,7 +102,7 @@ bool ss_parse_bool(const char *s, bool *out)
 const char *ss_parse_device_entry(const char *entry, struct ss_amount *out,
 				  struct ss_devices_seen *seen)
 {
-	struct ss_amount a = {.set = true, .bytes = UINT64_MAX};
+	struct ss_amount a = {0};
 	const char *colon = strchr(entry, ':'), *value = colon ? colon + 1 : entry;
 	uint64_t device = 0, frac;
 
@@ -111,7 +113,7 @@ const char *ss_parse_device_entry(const char *entry, struct ss_amount *out,
 		if (device >= SS_MAX_DEVICES)
 			return "names a device that there cannot be";
 	}
-	if (strcasecmp(value, "max") != 0 && !ss_amount_parse(value, &a))
+	if (!ss_amount_parse(value, &a))
 		return "has no size or percent";
 	if (colon ? seen->each >> device & 1 : seen->all) {
 		return colon ? "names a device for the second time" :

@@ -210,6 +210,8 @@ enum ss_attr {
 /* The default pool serves hipMallocAsync, the classic pool hipMalloc. Both live as long as the
  * device. NULL for a bad device, or if the driver has none. */
 struct ss_pool *ss_pool_default(struct ss_core *core, int dev);
+/* Why it was NULL: SS_ERR_NOMEM if the device is known, and only its pools could not be made. */
+enum ss_status ss_pool_none(struct ss_core *core, int dev);
 struct ss_pool *ss_pool_classic(struct ss_core *core, int dev);
 struct ss_pool *ss_pool_current(struct ss_core *core, int dev);
 /* SS_ERR_INVALID: a bad device, or the pool is gone; SS_ERR_DEVICE: a pool of another device. */

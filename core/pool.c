@@ -18,7 +18,9 @@ enum ss_status ss_pool_set_current(struct ss_core *core, int dev, struct ss_pool
 {
 	enum ss_status s = SS_OK;
 
-	if (!ss_pool_default(core, dev) || !pool)
+	if (!ss_pool_default(core, dev))
+		return ss_pool_none(core, dev);
+	if (!pool)
 		return SS_ERR_INVALID;
 	/* No pool that is being destroyed becomes current. */
 	pthread_mutex_lock(&core->pools->lock);
@@ -40,7 +42,7 @@ enum ss_status ss_pool_create(struct ss_core *core, int dev, uint64_t max_bytes,
 	struct ss_pool *pool;
 
 	if (!ss_pool_default(core, dev))
-		return SS_ERR_INVALID;
+		return ss_pool_none(core, dev);
 	pthread_mutex_lock(&core->pools->lock);
 	pool = ss_pool_new(core, dev, false, false);
 	pthread_mutex_unlock(&core->pools->lock);

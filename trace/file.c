@@ -209,3 +209,15 @@ void ss_trace_file_close(struct ss_trace_file *f)
 		close(f->fd);
 	f->fd = -1;
 }
+
+void ss_trace_file_undo(struct ss_trace_file *f)
+{
+	int err = errno;
+
+	munmap(f->header, f->header_size);
+	f->header = NULL;
+	f->ring = NULL;
+	(void)!ftruncate(f->fd, 0);
+	ss_trace_file_close(f);
+	errno = err;
+}

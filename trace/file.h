@@ -39,5 +39,7 @@ void ss_trace_file_done(struct ss_trace_file *f, void *block, uint64_t last_ns);
 /* Gives back the room for the bytes of a block from `used` on. They stay zero. */
 void ss_trace_file_punch(struct ss_trace_file *f, uint32_t number, uint32_t used);
 void ss_trace_file_close(struct ss_trace_file *f);
+/* Undoes ss_trace_file_open(): the file is empty, and nobody takes it for a recording. */
+void ss_trace_file_undo(struct ss_trace_file *f);
 
 #endif

@@ -319,10 +319,6 @@ static bool start(uint64_t generation, struct ss_trace_thread_state *t)
 		forked = false;
 	}
 	bool opened = ss_trace_file_open(&live->file, pattern, ring, path, sizeof(path), &number);
-	if (opened && number > 1 && say) {
-		snprintf(line, sizeof(line), "its name is taken, so this recording is %s", path);
-		say(line);
-	}
 	if (opened) {
 		file = live->file;
 		fill_header(live->file.header);
@@ -331,7 +327,14 @@ static bool start(uint64_t generation, struct ss_trace_thread_state *t)
 		ss_trace_process_info(&c);
 		ss_trace_modules_update(&c);
 		t->busy = false;
-		opened = t->block != NULL;
+		if (!t->block) {
+			opened = false;
+			ss_trace_file_undo(&live->file);
+		}
+	}
+	if (opened && number > 1 && say) {
+		snprintf(line, sizeof(line), "its name is taken, so this recording is %s", path);
+		say(line);
 	}
 	if (opened) {
 		recording = true;

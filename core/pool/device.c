@@ -74,6 +74,13 @@ struct ss_pool *ss_pool_default(struct ss_core *core, int dev)
 	return is_device(core, dev) ? pool_of(core, dev, &ss_device_pools(core, dev)->def) : NULL;
 }
 
+enum ss_status ss_pool_none(struct ss_core *core, int dev)
+{
+	return is_device(core, dev) && atomic_load(&ss_device_pools(core, dev)->known) ?
+		       SS_ERR_NOMEM :
+		       SS_ERR_INVALID;
+}
+
 struct ss_pool *ss_pool_classic(struct ss_core *core, int dev)
 {
 	return is_device(core, dev) ? pool_of(core, dev, &ss_device_pools(core, dev)->classic) :

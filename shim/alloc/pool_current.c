@@ -14,6 +14,8 @@ hipError_t do_hipDeviceGetDefaultMemPool(hipMemPool_t *out, int dev)
 	if (!out)
 		return ss_fail(hipErrorInvalidValue);
 	pool = ss_pool_default(ss_core, dev);
+	if (!pool && ss_pool_none(ss_core, dev) == SS_ERR_NOMEM)
+		return ss_fail(hipErrorOutOfMemory);
 	if (!pool) /* no such device: the release has an error of its own */
 		return ss_result(REAL(hipDeviceGetDefaultMemPool, out, dev));
 	*out = ss_pool_handle(pool);
@@ -30,6 +32,8 @@ hipError_t do_hipDeviceGetMemPool(hipMemPool_t *out, int dev)
 	if (*out)
 		return ss_result(hipSuccess);
 	pool = ss_pool_current(ss_core, dev);
+	if (!pool && ss_pool_none(ss_core, dev) == SS_ERR_NOMEM)
+		return ss_fail(hipErrorOutOfMemory);
 	if (!pool)
 		return ss_result(REAL(hipDeviceGetMemPool, out, dev));
 	*out = ss_pool_handle(pool);

@@ -36,6 +36,10 @@ for bytes in 0 4096 40000; do
 		expect 0 env LD_PRELOAD="$library" SOMASHIM_$variable="$dir/work/some" SOMASHIM_CHECK=order SOMASHIM_STATS=1 "$limit" $bytes
 	done
 done
+# There is room for the beginning of a recording, and for no event.
+expect 0 "$somashim" record -o "$dir/work/begun" "$limit" 40000
+says 'cannot open SOMASHIM_TRACE .*File too large'
+silent '^somashim: recorded in'
 # (The software device makes a file of its memory, so it does not start.)
 none() { expect "$1" bash -c 'ulimit -f 0; exec "$@"' - "${@:2}"; }
 none 0 "$somashim" run true

@@ -96,12 +96,23 @@ int posix_memalign(void **p, size_t align, size_t n)
 	} \
 } while (0)
 
-/* The first use of a device, */
+/* The first use of a device, by two calls, */
 static int first(int nth)
 {
+	hipMemPoolProps props = {.allocType = hipMemAllocationTypePinned,
+				 .location = {hipMemLocationTypeDevice, 0}};
+	hipMemPool_t pool = NULL;
 	void *p = NULL;
 	hipError_t err;
 
+	if (nth % 2) {
+		atomic_store(&left, nth / 2);
+		err = hipMemPoolCreate(&pool, &props);
+		atomic_store(&left, 0);
+		CHECK(err == hipSuccess || err == hipErrorOutOfMemory);
+		return 0;
+	}
+	nth /= 2;
 	atomic_store(&left, nth);
 	err = hipMallocAsync(&p, 1 << 20, NULL);
 	atomic_store(&left, 0);
@@ -243,7 +254,7 @@ int main(int argc, char **argv)
 	}
 	if (argc > 1)
 		return first(atoi(argv[1]));
-	for (int i = 1; i < MOST / 2; i++)
+	for (int i = 1; i < MOST; i++)
 		first_elsewhere(i);
 	alarm(60);
 	frees();

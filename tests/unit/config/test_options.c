@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "config/options.h"
+#include "config/values.h"
 #include "core/driver.h" /* the enums whose names the values are */
 
 #define GIB (1ull << 30)
@@ -116,6 +117,12 @@ static void test_per_device(void **state)
 	assert_int_equal(ss_amount_bytes(&opt.threshold[1], 10 * GIB), 2 * GIB);
 	assert_false(opt.threshold[2].set);
 	assert_true(ss_options_set(&opt, "RELEASE_THRESHOLD", "1G,2:max"));
+	/* What is printed can be read. */
+	assert_true(ss_options_set(&opt, "LIMIT", "18446744073709551615"));
+	char text[32];
+	ss_format_amount(&opt.limit, text, sizeof(text));
+	assert_true(ss_options_set(&opt, "LIMIT", text));
+	assert_true(opt.limit.bytes == UINT64_MAX);
 	assert_int_equal(opt.threshold[63].bytes, GIB);
 	assert_int_equal(opt.threshold[2].bytes, UINT64_MAX);
 	assert_false(ss_options_set(&opt, "RELEASE_THRESHOLD", "64:1G"));
