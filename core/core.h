@@ -329,6 +329,10 @@ enum ss_status ss_free_classic(struct ss_core *core, const void *ptr, struct ss_
  * memory, comes into being. */
 enum ss_status ss_alloc_single(struct ss_core *core, struct ss_timeline *single, size_t size,
 			       void **out);
+/* The free of a block that ss_find() found, where the process ends and the driver may be gone: it
+ * is counted and told, and nobody gets the memory. Makes no driver call. SS_ERR_INVALID: the block
+ * is gone. */
+enum ss_status ss_free_counted(const struct ss_found *f);
 /* The free of a block that ss_find() found, on the stream of `single`. SS_ERR_INVALID: it is
  * gone. */
 enum ss_status ss_free_stream(struct ss_core *core, const struct ss_found *f,

@@ -343,7 +343,10 @@ static hipError_t free_async_at_exit(void *ptr, hipStream_t stream)
 		if (ss_import_free_async(ptr, 0, &err))
 			return err;
 		return ss_real.hipFreeAsync ? ss_real.hipFreeAsync(ptr, stream) : hipSuccess;
-	default: return hipSuccess;
+	default:
+		if (unlikely(ss_checking))
+			ss_check_freed(NULL, ptr, false);
+		return hipSuccess;
 	}
 }
 

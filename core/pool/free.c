@@ -210,6 +210,19 @@ enum ss_status ss_free_found_async(struct ss_core *core, const struct ss_found *
 	return SS_ERR_CLASSIC;
 }
 
+enum ss_status ss_free_counted(const struct ss_found *f)
+{
+	struct ss_pool *pool = f->pool;
+
+	if (!claim(f))
+		return SS_ERR_INVALID;
+	account(pool, pool->caches.done, f->block, NULL, false);
+	ss_pool_lock(pool);
+	pool->st.frees++;
+	ss_pool_unlock(pool);
+	return SS_OK;
+}
+
 /* ---- by the pointer ------------------------------------------------------------------ */
 
 enum ss_status ss_free_classic(struct ss_core *core, const void *ptr, struct ss_token *waited)

@@ -93,12 +93,14 @@ void ss_free_at_exit(const struct ss_found *f)
 {
 	struct ss_token none = {0};
 
-	/* Only while the runtime is there, because the segment of an exported block is freed.
-	 * Nothing is allocated any more, so the core need not know when the block's last use
-	 * ends. (If a signal handler has called exit() inside one of our calls, this may wait
-	 * for a lock that the interrupted call holds. The real hipFree may, too.) */
+	/* The segment of an exported block is freed, so only while the runtime is there. Nothing is
+	 * allocated any more, so the core need not know when the block's last use ends. (If a
+	 * signal handler has called exit() inside one of our calls, this may wait for a lock that
+	 * the interrupted call holds. The real hipFree may, too.) */
 	if (ss_exit_waits())
 		(void)ss_free_found(ss_core, f, &none);
+	else
+		(void)ss_free_counted(f);
 }
 
 static hipError_t free_owned(void *ptr, const struct ss_found *f, bool async)

@@ -3,8 +3,15 @@
  * The ways out of service: exit() and fork().
  *
  * The order at exit is: at_exit (early, while everything works), the program's destructors of
- * static objects, program_gone (if the runtime is sure to be there still), the runtime's own
- * destructors, fini.
+ * static objects, program_gone and unloaded (the destructors of a preload come before those of
+ * libraries that the program links or opens), the destructors of these libraries, which may free
+ * blocks, and of the runtime, and last_of_all.
+ *
+ * last_of_all is given to exit() by a constructor, and for no library. The loader runs the
+ * constructors of what a program starts with before __libc_start_main(), which gives exit() the
+ * loader's own function, the one that runs the destructors of all libraries. What was given first
+ * runs last, in every release of glibc. Where somashim is loaded later, by dlopen(), its destructor
+ * comes after last_of_all, and is the end.
  *
  * Locks: none.
  */
@@ -188,9 +195,9 @@ static void report_unused(void)
 	free(options);
 }
 
-/* Last of all, after the runtime's own destructors, so no HIP call from here on. A thread
- * that still runs may bring blocks of ours until the process is gone. */
-__attribute__((destructor)) static void fini(void)
+/* After all destructors, so no HIP call from here on. A thread that still runs may bring blocks of
+ * ours until the process is gone. */
+static void end_of_process(void)
 {
 	int state = atomic_load(&ss_state);
 
@@ -207,4 +214,28 @@ __attribute__((destructor)) static void fini(void)
 	ss_report_totals(ss_core);
 	fflush(ss_shim_log_file());
 	ss_trace_close();
+}
+
+static bool last_comes, is_unloaded;
+
+static void last_of_all(void *unused)
+{
+	(void)unused;
+	last_comes = false;
+	if (is_unloaded)
+		end_of_process();
+}
+
+__attribute__((destructor)) static void unloaded(void)
+{
+	is_unloaded = true;
+	if (!last_comes)
+		end_of_process();
+}
+
+extern int __cxa_atexit(void (*fn)(void *), void *arg, void *library);
+
+__attribute__((constructor)) static void init_last(void)
+{
+	last_comes = !__cxa_atexit(last_of_all, NULL, NULL);
 }

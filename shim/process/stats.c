@@ -156,7 +156,18 @@ void ss_shim_stats_write(void)
 		ss_shim_log_write(text, (size_t)size);
 }
 
-/* ---- _exit() ------------------------------------------------------------- */
+/* ---- _exit() and quick_exit() ------------------------------------------------------------- */
+
+/* Neither runs destructors. */
+static void end_now(void)
+{
+	int state = atomic_load(&ss_state);
+
+	if (state != SS_ON && state != SS_EXITING)
+		return;
+	ss_run_hook(SS_HOOK_END);
+	ss_shim_stats_write();
+}
 
 static void (*next_exit)(int);
 
@@ -165,16 +176,13 @@ __attribute__((constructor)) static void find_next(void)
 	void *fn = dlsym(RTLD_NEXT, "_exit");
 
 	memcpy(&next_exit, &fn, sizeof(fn));
+	/* What is given first runs last. Then quick_exit() makes no call that we see. */
+	(void)at_quick_exit(end_now);
 }
 
 static _Noreturn void leave(int status)
 {
-	int state = atomic_load(&ss_state);
-
-	if (state == SS_ON || state == SS_EXITING) {
-		ss_run_hook(SS_HOOK_END);
-		ss_shim_stats_write();
-	}
+	end_now();
 	if (next_exit)
 		next_exit(status);
 	for (;;)
