@@ -596,7 +596,7 @@
 	E(COPY_CHECK, (ss_spt_stream(stream), ss_box_exceeds(p, ss_spt_stream(stream))), hipMemcpy3DAsync_spt, 503, 507, \
 	  (const hipMemcpy3DParms *p, hipStream_t stream), \
 	  (p, stream)) \
-	E(CHECK, ss_range_exceeds(ss_spt_stream(stream), dst, size), hipMemsetAsync_spt, 503, 507, \
+	E(CHECK, ss_range_exceeds(ss_spt_stream(stream), SS_WRITES, dst, size), hipMemsetAsync_spt, 503, 507, \
 	  (void *dst, int value, size_t size, hipStream_t stream), \
 	  (dst, value, size, stream)) \
 	E(SUBMIT, 0, hipMemset2DAsync_spt, 503, 507, \
@@ -657,10 +657,10 @@
 	  (const hipExternalSemaphore_t *list, \
 	   const hipExternalSemaphoreWaitParams *params, unsigned int count, hipStream_t stream), \
 	  (list, params, count, stream)) \
-	E(CHECK, ss_range_exceeds(stream, ptr, size), hipMemPrefetchAsync, 402, 502, \
+	E(CHECK, ss_range_exceeds(stream, SS_MAY_WRITE, ptr, size), hipMemPrefetchAsync, 402, 502, \
 	  (const void *ptr, size_t size, int dev, hipStream_t stream), \
 	  (ptr, size, dev, stream)) \
-	E(CHECK, ss_range_exceeds(stream, ptr, size), hipMemPrefetchAsync_v2, 701, 702, \
+	E(CHECK, ss_range_exceeds(stream, SS_MAY_WRITE, ptr, size), hipMemPrefetchAsync_v2, 701, 702, \
 	  (const void *ptr, size_t size, hipMemLocation where, unsigned int flags, \
 	   hipStream_t stream), \
 	  (ptr, size, where, flags, stream)) \
@@ -696,39 +696,39 @@
 	E(QUEUE, stream, hipMemMapArrayAsync, 501, 502, \
 	  (hipArrayMapInfo *list, unsigned int count, hipStream_t stream), \
 	  (list, count, stream)) \
-	E(COPY_CHECK, (stream, ss_range_exceeds(stream, dst, size)), \
+	E(COPY_CHECK, (stream, ss_range_exceeds(stream, SS_WRITES, dst, size)), \
 	  hipMemcpyAtoHAsync, 602, 604, \
 	  (void *dst, hipArray_t src, size_t offset, size_t size, hipStream_t stream), \
 	  (dst, src, offset, size, stream)) \
-	E(COPY_CHECK, (stream, ss_range_exceeds(stream, src, size)), \
+	E(COPY_CHECK, (stream, ss_range_exceeds(stream, SS_READS, src, size)), \
 	  hipMemcpyHtoAAsync, 602, 604, \
 	  (hipArray_t dst, size_t offset, const void *src, size_t size, hipStream_t stream), \
 	  (dst, offset, src, size, stream)) \
-	E(COPY_CHECK, (stream, ss_range_exceeds(stream, src, size)), \
+	E(COPY_CHECK, (stream, ss_range_exceeds(stream, SS_READS, src, size)), \
 	  hipMemcpyToSymbolAsync, 402, 502, \
 	  (const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind, \
 	   hipStream_t stream), \
 	  (symbol, src, size, offset, kind, stream)) \
-	E(COPY_CHECK, (stream, ss_range_exceeds(stream, dst, size)), \
+	E(COPY_CHECK, (stream, ss_range_exceeds(stream, SS_WRITES, dst, size)), \
 	  hipMemcpyFromSymbolAsync, 402, 502, \
 	  (void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind, \
 	   hipStream_t stream), \
 	  (dst, symbol, size, offset, kind, stream)) \
-	E(COPY_CHECK, (ss_spt_stream(stream), ss_range_exceeds(ss_spt_stream(stream), src, size)), \
+	E(COPY_CHECK, (ss_spt_stream(stream), ss_range_exceeds(ss_spt_stream(stream), SS_READS, src, size)), \
 	  hipMemcpyToSymbolAsync_spt, 503, 507, \
 	  (const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind, \
 	   hipStream_t stream), \
 	  (symbol, src, size, offset, kind, stream)) \
-	E(COPY_CHECK, (ss_spt_stream(stream), ss_range_exceeds(ss_spt_stream(stream), dst, size)), \
+	E(COPY_CHECK, (ss_spt_stream(stream), ss_range_exceeds(ss_spt_stream(stream), SS_WRITES, dst, size)), \
 	  hipMemcpyFromSymbolAsync_spt, 503, 507, \
 	  (void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind, \
 	   hipStream_t stream), \
 	  (dst, symbol, size, offset, kind, stream)) \
-	E(COPY_CHECK, (SS_PER_THREAD, ss_range_exceeds(SS_PER_THREAD, src, size)), \
+	E(COPY_CHECK, (SS_PER_THREAD, ss_range_exceeds(SS_PER_THREAD, SS_READS, src, size)), \
 	  hipMemcpyToSymbol_spt, 502, 502, \
 	  (const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind), \
 	  (symbol, src, size, offset, kind)) \
-	E(COPY_CHECK, (SS_PER_THREAD, ss_range_exceeds(SS_PER_THREAD, dst, size)), \
+	E(COPY_CHECK, (SS_PER_THREAD, ss_range_exceeds(SS_PER_THREAD, SS_WRITES, dst, size)), \
 	  hipMemcpyFromSymbol_spt, 502, 502, \
 	  (void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind), \
 	  (dst, symbol, size, offset, kind)) \
@@ -750,37 +750,37 @@
 	  (size_t count, SS_COPY_OPS *ops, size_t *failed, unsigned long long flags, \
 	   hipStream_t stream), \
 	  (count, ops, failed, flags, stream)) \
-	E(COPY_CHECK, (stream, ss_range_exceeds(stream, src, ss_rows_bytes(pitch, width, height))), \
+	E(COPY_CHECK, (stream, ss_range_exceeds(stream, SS_READS, src, ss_rows_bytes(pitch, width, height))), \
 	  hipMemcpy2DToArrayAsync, 403, 502, \
 	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, x, y, src, pitch, width, height, kind, stream)) \
-	E(COPY_CHECK, (stream, ss_range_exceeds(stream, dst, ss_rows_bytes(pitch, width, height))), \
+	E(COPY_CHECK, (stream, ss_range_exceeds(stream, SS_WRITES, dst, ss_rows_bytes(pitch, width, height))), \
 	  hipMemcpy2DFromArrayAsync, 402, 502, \
 	  (void *dst, size_t pitch, hipArray_const_t src, size_t x, size_t y, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, pitch, src, x, y, width, height, kind, stream)) \
-	E(COPY_CHECK, (ss_spt_stream(stream), ss_range_exceeds(ss_spt_stream(stream), src, ss_rows_bytes(pitch, width, height))), \
+	E(COPY_CHECK, (ss_spt_stream(stream), ss_range_exceeds(ss_spt_stream(stream), SS_READS, src, ss_rows_bytes(pitch, width, height))), \
 	  hipMemcpy2DToArrayAsync_spt, 503, 507, \
 	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, x, y, src, pitch, width, height, kind, stream)) \
-	E(COPY_CHECK, (ss_spt_stream(stream), ss_range_exceeds(ss_spt_stream(stream), dst, ss_rows_bytes(pitch, width, height))), \
+	E(COPY_CHECK, (ss_spt_stream(stream), ss_range_exceeds(ss_spt_stream(stream), SS_WRITES, dst, ss_rows_bytes(pitch, width, height))), \
 	  hipMemcpy2DFromArrayAsync_spt, 503, 507, \
 	  (void *dst, size_t pitch, hipArray_const_t src, size_t x, size_t y, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, pitch, src, x, y, width, height, kind, stream)) \
-	E(COPY_CHECK, (SS_PER_THREAD, ss_range_exceeds(SS_PER_THREAD, src, ss_rows_bytes(pitch, width, height))), \
+	E(COPY_CHECK, (SS_PER_THREAD, ss_range_exceeds(SS_PER_THREAD, SS_READS, src, ss_rows_bytes(pitch, width, height))), \
 	  hipMemcpy2DToArray_spt, 502, 502, \
 	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, x, y, src, pitch, width, height, kind)) \
-	E(COPY_CHECK, (SS_PER_THREAD, ss_range_exceeds(SS_PER_THREAD, dst, ss_rows_bytes(pitch, width, height))), \
+	E(COPY_CHECK, (SS_PER_THREAD, ss_range_exceeds(SS_PER_THREAD, SS_WRITES, dst, ss_rows_bytes(pitch, width, height))), \
 	  hipMemcpy2DFromArray_spt, 502, 502, \
 	  (void *dst, size_t pitch, hipArray_const_t src, size_t x, size_t y, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, pitch, src, x, y, width, height, kind)) \
-	E(COPY_CHECK, (SS_PER_THREAD, ss_range_exceeds(SS_PER_THREAD, dst, size)), \
+	E(COPY_CHECK, (SS_PER_THREAD, ss_range_exceeds(SS_PER_THREAD, SS_WRITES, dst, size)), \
 	  hipMemcpyFromArray_spt, 503, 507, \
 	  (void *dst, hipArray_const_t src, size_t x, size_t y, size_t size, hipMemcpyKind kind), \
 	  (dst, src, x, y, size, kind)) \
@@ -803,32 +803,32 @@
 	  (hipDeviceptr_t dst, size_t pitch, unsigned int value, size_t width, size_t height, \
 	   hipStream_t stream), \
 	  (dst, pitch, value, width, height, stream)) \
-	E(COPY_CHECK, (NULL, ss_range_exceeds(NULL, src, ss_rows_bytes(pitch, width, height))), \
+	E(COPY_CHECK, (NULL, ss_range_exceeds(NULL, SS_READS, src, ss_rows_bytes(pitch, width, height))), \
 	  hipMemcpy2DToArray, 402, 502, \
 	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, x, y, src, pitch, width, height, kind)) \
-	E(COPY_CHECK, (NULL, ss_range_exceeds(NULL, dst, ss_rows_bytes(pitch, width, height))), \
+	E(COPY_CHECK, (NULL, ss_range_exceeds(NULL, SS_WRITES, dst, ss_rows_bytes(pitch, width, height))), \
 	  hipMemcpy2DFromArray, 402, 502, \
 	  (void *dst, size_t pitch, hipArray_const_t src, size_t x, size_t y, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, pitch, src, x, y, width, height, kind)) \
-	E(COPY_CHECK, (NULL, ss_range_exceeds(NULL, src, size)), hipMemcpyToArray, 402, 502, \
+	E(COPY_CHECK, (NULL, ss_range_exceeds(NULL, SS_READS, src, size)), hipMemcpyToArray, 402, 502, \
 	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t size, hipMemcpyKind kind), \
 	  (dst, x, y, src, size, kind)) \
-	E(COPY_CHECK, (NULL, ss_range_exceeds(NULL, dst, size)), hipMemcpyFromArray, 402, 502, \
+	E(COPY_CHECK, (NULL, ss_range_exceeds(NULL, SS_WRITES, dst, size)), hipMemcpyFromArray, 402, 502, \
 	  (void *dst, hipArray_const_t src, size_t x, size_t y, size_t size, hipMemcpyKind kind), \
 	  (dst, src, x, y, size, kind)) \
-	E(COPY_CHECK, (NULL, ss_range_exceeds(NULL, src, size)), hipMemcpyDtoA, 602, 604, \
+	E(COPY_CHECK, (NULL, ss_range_exceeds(NULL, SS_READS, src, size)), hipMemcpyDtoA, 602, 604, \
 	  (hipArray_t dst, size_t offset, hipDeviceptr_t src, size_t size), \
 	  (dst, offset, src, size)) \
-	E(COPY_CHECK, (NULL, ss_range_exceeds(NULL, dst, size)), hipMemcpyAtoD, 602, 604, \
+	E(COPY_CHECK, (NULL, ss_range_exceeds(NULL, SS_WRITES, dst, size)), hipMemcpyAtoD, 602, 604, \
 	  (hipDeviceptr_t dst, hipArray_t src, size_t offset, size_t size), \
 	  (dst, src, offset, size)) \
-	E(COPY_CHECK, (NULL, ss_range_exceeds(NULL, src, size)), hipMemcpyToSymbol, 402, 502, \
+	E(COPY_CHECK, (NULL, ss_range_exceeds(NULL, SS_READS, src, size)), hipMemcpyToSymbol, 402, 502, \
 	  (const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind), \
 	  (symbol, src, size, offset, kind)) \
-	E(COPY_CHECK, (NULL, ss_range_exceeds(NULL, dst, size)), hipMemcpyFromSymbol, 402, 502, \
+	E(COPY_CHECK, (NULL, ss_range_exceeds(NULL, SS_WRITES, dst, size)), hipMemcpyFromSymbol, 402, 502, \
 	  (void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind), \
 	  (dst, symbol, size, offset, kind)) \
 	E(PASS, 0, hipGetChannelDesc, 402, 502, \
@@ -948,25 +948,25 @@
 	  (hipGraphExec_t exec, hipGraphNode_t node, const hipKernelNodeParams *p), (exec, node, p)) \
 	E(NODE, (false, ss_check_exec_enabled(exec, node, enabled)), hipGraphNodeSetEnabled, 503, 507, \
 	  (hipGraphExec_t exec, hipGraphNode_t node, unsigned int enabled), (exec, node, enabled)) \
-	E(NODE, (ss_exceeds_on(NULL, dst, size), ss_check_node(graph, *node)), hipGraphAddMemcpyNodeFromSymbol, 405, 502, \
+	E(NODE, (ss_exceeds_on(NULL, SS_WRITES, dst, size), ss_check_node(graph, *node)), hipGraphAddMemcpyNodeFromSymbol, 405, 502, \
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind), \
 	  (node, graph, deps, count, dst, symbol, size, offset, kind)) \
-	E(NODE, (ss_exceeds_on(NULL, dst, size), ss_check_node(NULL, node)), hipGraphMemcpyNodeSetParamsFromSymbol, 405, 502, \
+	E(NODE, (ss_exceeds_on(NULL, SS_WRITES, dst, size), ss_check_node(NULL, node)), hipGraphMemcpyNodeSetParamsFromSymbol, 405, 502, \
 	  (hipGraphNode_t node, void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind), \
 	  (node, dst, symbol, size, offset, kind)) \
-	E(NODE, (ss_exceeds_on(NULL, dst, size), ss_check_exec_node(exec, node)), hipGraphExecMemcpyNodeSetParamsFromSymbol, 405, 502, \
+	E(NODE, (ss_exceeds_on(NULL, SS_WRITES, dst, size), ss_check_exec_node(exec, node)), hipGraphExecMemcpyNodeSetParamsFromSymbol, 405, 502, \
 	  (hipGraphExec_t exec, hipGraphNode_t node, \
 	   void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind), \
 	  (exec, node, dst, symbol, size, offset, kind)) \
-	E(NODE, (ss_exceeds_on(NULL, src, size), ss_check_node(graph, *node)), hipGraphAddMemcpyNodeToSymbol, 405, 502, \
+	E(NODE, (ss_exceeds_on(NULL, SS_READS, src, size), ss_check_node(graph, *node)), hipGraphAddMemcpyNodeToSymbol, 405, 502, \
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind), \
 	  (node, graph, deps, count, symbol, src, size, offset, kind)) \
-	E(NODE, (ss_exceeds_on(NULL, src, size), ss_check_node(NULL, node)), hipGraphMemcpyNodeSetParamsToSymbol, 405, 502, \
+	E(NODE, (ss_exceeds_on(NULL, SS_READS, src, size), ss_check_node(NULL, node)), hipGraphMemcpyNodeSetParamsToSymbol, 405, 502, \
 	  (hipGraphNode_t node, const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind), \
 	  (node, symbol, src, size, offset, kind)) \
-	E(NODE, (ss_exceeds_on(NULL, src, size), ss_check_exec_node(exec, node)), hipGraphExecMemcpyNodeSetParamsToSymbol, 405, 502, \
+	E(NODE, (ss_exceeds_on(NULL, SS_READS, src, size), ss_check_exec_node(exec, node)), hipGraphExecMemcpyNodeSetParamsToSymbol, 405, 502, \
 	  (hipGraphExec_t exec, hipGraphNode_t node, \
 	   const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind), \
 	  (exec, node, symbol, src, size, offset, kind)) \

@@ -212,7 +212,7 @@ void ss_check_padded(struct ss_check *c, void (*fn)(const struct ss_finding *, u
 void ss_check_forget(struct ss_check *c)
 {
 	pthread_mutex_lock(&c->lock);
-	host_saw_all(c);
+	host_waited(c, NULL);
 	for (int freed = 0; freed < 2; freed++)
 		while (c->list[freed].oldest)
 			block_forget(c, c->list[freed].oldest);

@@ -116,6 +116,16 @@ void host_saw(struct ss_check *c, struct stream *s)
 		saw_stream(c, &c->host, s);
 }
 
+void host_waited(struct ss_check *c, struct stream *only)
+{
+	struct stream *s, *next;
+
+	HASH_ITER(hh, c->streams, s, next)
+		if (!only || s == only)
+			saw_stream(c, &c->waited, s);
+	only ? host_saw(c, only) : host_saw_all(c);
+}
+
 /* A wait that began at `since` has ended on `only` (NULL: on all streams of `dev`; -1: of all
  * devices). What these waited for until then has ended, too, and so have their frees. */
 static void tame(struct ss_check *c, struct stream *only, int dev, uint64_t since)
@@ -141,6 +151,12 @@ static bool has(const struct clock *k, uint32_t slot, uint64_t n)
 bool may_be_ordered(const struct ss_check *c, const struct stream *s, uint32_t slot, uint64_t n)
 {
 	return slot == s->slot || has(&s->saw, slot, n) || has(&c->host, slot, n);
+}
+
+bool if_host_looked(const struct ss_check *c, const struct stream *s, uint32_t slot, uint64_t n)
+{
+	return slot != s->slot && !has(&s->saw, slot, n) && !has(&c->waited, slot, n) &&
+	       has(&c->host, slot, n);
 }
 
 struct ss_check_site site_of(const struct stream *s, const char *what, uint32_t stack)
@@ -271,7 +287,7 @@ void ss_check_stream_synced(struct ss_check *c, const void *stream, uint64_t sin
 	pthread_mutex_lock(&c->lock);
 	s = stream_get(c, stream);
 	if (s) {
-		host_saw(c, s);
+		host_waited(c, s);
 		tame(c, s, -1, since);
 	}
 	pthread_mutex_unlock(&c->lock);
@@ -284,8 +300,10 @@ void ss_check_all_synced(struct ss_check *c, int dev, uint64_t since)
 	pthread_mutex_lock(&c->lock);
 	/* They need not be joined: what a stream of this device joins is among them. */
 	HASH_ITER(hh, c->streams, s, next)
-		if (dev < 0 || s->is.dev == dev)
+		if (dev < 0 || s->is.dev == dev) {
+			saw_stream(c, &c->waited, s);
 			s->saw.wild ? host_saw_all(c) : saw_stream(c, &c->host, s);
+		}
 	tame(c, NULL, dev, since);
 	pthread_mutex_unlock(&c->lock);
 }

@@ -36,6 +36,7 @@ void ss_check_destroy(struct ss_check *c)
 	findings_drop(c);
 	pools_drop(c);
 	clock_drop(&c->host);
+	clock_drop(&c->waited);
 	free(c->last);
 	free(c->spare);
 	pthread_mutex_destroy(&c->lock);

@@ -117,6 +117,8 @@ void ss_check_event_synced(struct ss_check *c, const void *event)
 
 	pthread_mutex_lock(&c->lock);
 	e = event_get(c, event);
+	if (e)
+		clock_merge(c, &c->waited, &e->clock);
 	if (is_unknown(e))
 		host_saw_all(c);
 	else

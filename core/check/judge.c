@@ -52,10 +52,20 @@ static void note_use(struct ss_check *c, struct block *b, const struct stream *s
 	*u = (struct use){s->slot, s->n, *site};
 }
 
+/* Is it certain that position n of the slot is not before the next command on s? If it is only
+ * known that it may be, that is counted. */
+static bool is_missing(struct ss_check *c, const struct stream *s, uint32_t slot, uint64_t n)
+{
+	if (may_be_ordered(c, s, slot, n)) {
+		c->counts.unknown += if_host_looked(c, s, slot, n);
+		return false;
+	}
+	return !not_certain(c, s);
+}
+
 static void judge_live(struct ss_check *c, struct block *b, struct stream *s, struct ss_finding *f)
 {
-	if (!b->classic && c->opt.use_before_alloc &&
-	    !may_be_ordered(c, s, b->alloc_slot, b->alloc_n) && !not_certain(c, s)) {
+	if (!b->classic && c->opt.use_before_alloc && is_missing(c, s, b->alloc_slot, b->alloc_n)) {
 		f->fault = SS_FAULT_USE_BEFORE_ALLOC;
 		finding_add(c, f);
 	}
@@ -150,15 +160,19 @@ bool ss_check_fits(struct ss_check *c, const void *ptr, uint64_t bytes, const ch
 static void judge_free(struct ss_check *c, struct block *b, struct stream *s, struct ss_finding *f)
 {
 	const struct use *worst = NULL;
+	bool looked = false;
 
-	if (c->opt.use_before_alloc && !may_be_ordered(c, s, b->alloc_slot, b->alloc_n) &&
-	    !not_certain(c, s)) {
+	if (c->opt.use_before_alloc && is_missing(c, s, b->alloc_slot, b->alloc_n)) {
 		f->fault = SS_FAULT_FREE_BEFORE_ALLOC;
 		finding_add(c, f);
 	}
 	for (uint32_t i = 0; i < b->use_count; i++)
 		if (!may_be_ordered(c, s, b->uses[i].slot, b->uses[i].n))
 			worst = &b->uses[i];
+		else
+			looked |= if_host_looked(c, s, b->uses[i].slot, b->uses[i].n);
+	if (!worst)
+		c->counts.unknown += looked;
 	if (!worst || !c->opt.use_after_free || not_certain(c, s))
 		return;
 	b->blamed = true;
@@ -192,7 +206,7 @@ bool ss_check_free(struct ss_check *c, void *ptr, const void *stream, const char
 		b->free = site_of(s, what, stack);
 		b->barrier = !s;
 		if (!s) {
-			host_saw_all(c);
+			host_waited(c, NULL);
 		} else {
 			stream_enqueue(c, s);
 			block_describe(b, &f);

@@ -77,9 +77,10 @@ struct ss_check {
 	pthread_mutex_t lock;
 	struct stream *streams;
 	struct event *events;
-	struct clock host; /* what the host may know to have ended */
-	uint64_t *last;    /* the last position of each slot */
-	uint32_t *spare;   /* slots of streams that have ended */
+	struct clock host;   /* what the host may know to have ended */
+	struct clock waited; /* what it has waited for; the rest it knows if it has looked */
+	uint64_t *last;      /* the last position of each slot */
+	uint32_t *spare;     /* slots of streams that have ended */
 	uint32_t slots, spares, room;
 	uint64_t stream_number, block_number;
 	void *blocks; /* a tree of glibc (tsearch) by address; blocks do not overlap */
@@ -112,8 +113,12 @@ void stream_enqueue(struct ss_check *c, struct stream *s);
 /* Everything on the stream may have ended. */
 void host_saw(struct ss_check *c, struct stream *s);
 void host_saw_all(struct ss_check *c);
+/* The host has waited for the stream, or (NULL) for all. */
+void host_waited(struct ss_check *c, struct stream *s);
 /* May position n of the slot come before the next command on s? */
 bool may_be_ordered(const struct ss_check *c, const struct stream *s, uint32_t slot, uint64_t n);
+/* Does it only if the host has looked at what it was told? */
+bool if_host_looked(const struct ss_check *c, const struct stream *s, uint32_t slot, uint64_t n);
 /* A call on s, or (NULL) on no stream. */
 struct ss_check_site site_of(const struct stream *s, const char *what, uint32_t stack);
 

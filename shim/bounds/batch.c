@@ -66,7 +66,7 @@ bool ss_list_exceeds(hipStream_t stream, void *const *list, const size_t *sizes,
 {
 	ss_stream_used(stream);
 	for (size_t i = 0; list && sizes && i < count; i++)
-		if (ss_exceeds_on(stream, list[i], sizes[i]))
+		if (ss_exceeds_on(stream, SS_MAY_WRITE, list[i], sizes[i]))
 			return true;
 	return false;
 }
@@ -104,9 +104,10 @@ static size_t first_exceeding(hipStream_t stream, void *const *dst, void *const 
 			flags = attrs[at].flags;
 		if (flags & (INDIRECT_SRC | INDIRECT_DST))
 			ss_stream_touch_unknown(stream);
-		if (ss_exceeds_on(stream, dst[i],
+		if (ss_exceeds_on(stream, flags & INDIRECT_DST ? SS_READS : SS_WRITES, dst[i],
 				  flags & INDIRECT_DST ? sizeof(void *) : sizes[i]) ||
-		    ss_exceeds_on(stream, src[i], flags & INDIRECT_SRC ? sizeof(void *) : sizes[i]))
+		    ss_exceeds_on(stream, SS_READS, src[i],
+				  flags & INDIRECT_SRC ? sizeof(void *) : sizes[i]))
 			return i;
 	}
 	return count;

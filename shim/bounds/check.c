@@ -40,10 +40,10 @@ size_t ss_box_bytes(const hipPitchedPtr *p, const struct hipPos *at, const hipEx
 	return ss_rows_bytes(pitch, row, rows);
 }
 
-bool ss_range_exceeds(hipStream_t stream, const void *ptr, size_t size)
+bool ss_range_exceeds(hipStream_t stream, enum ss_access access, const void *ptr, size_t size)
 {
 	ss_stream_used(stream);
-	return ss_exceeds_on(stream, ptr, size);
+	return ss_exceeds_on(stream, access, ptr, size);
 }
 
 size_t ss_array_element(hipArray_const_t array)
@@ -68,10 +68,10 @@ bool ss_box_exceeds(const hipMemcpy3DParms *p, hipStream_t stream)
 	/* In a copy from or to an array the width counts elements. */
 	if (array)
 		box.width = ss_times(box.width, ss_array_element(array));
-	return (!p->srcArray &&
-		ss_exceeds_on(stream, p->srcPtr.ptr, ss_box_bytes(&p->srcPtr, &p->srcPos, &box))) ||
-	       (!p->dstArray &&
-		ss_exceeds_on(stream, p->dstPtr.ptr, ss_box_bytes(&p->dstPtr, &p->dstPos, &box)));
+	return (!p->srcArray && ss_exceeds_on(stream, SS_READS, p->srcPtr.ptr,
+					      ss_box_bytes(&p->srcPtr, &p->srcPos, &box))) ||
+	       (!p->dstArray && ss_exceeds_on(stream, SS_WRITES, p->dstPtr.ptr,
+					      ss_box_bytes(&p->dstPtr, &p->dstPos, &box)));
 }
 
 /* For a graph node the runtime also refuses if all rows, each as long as the pitch, are
@@ -83,7 +83,7 @@ bool ss_memset_exceeds(const hipMemsetParams *p)
 
 	if (!p)
 		return false;
-	if (ss_exceeds_on(NULL, p->dst,
+	if (ss_exceeds_on(NULL, SS_WRITES, p->dst,
 			  ss_rows_bytes(p->pitch, ss_times(p->width, p->elementSize), p->height)))
 		return true;
 	if (ss_lookup(ss_core, p->dst, &info)) {

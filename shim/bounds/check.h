@@ -25,9 +25,10 @@ static inline bool ss_exceeds(const void *ptr, size_t size)
 }
 /* The same, and tells the core which device's memory the command uses. The caller makes the stream
  * known (ss_stream_used). */
-static inline bool ss_exceeds_on(hipStream_t stream, const void *ptr, size_t size)
+static inline bool ss_exceeds_on(hipStream_t stream, enum ss_access access, const void *ptr,
+				 size_t size)
 {
-	if (unlikely(ss_checking) && !ss_check_access(ss_stream_or_null(stream), ptr, size))
+	if (unlikely(ss_checking) && !ss_check_access(ss_stream_or_null(stream), access, ptr, size))
 		return true;
 	if (ss_exceeds(ptr, size))
 		return true;
@@ -36,7 +37,7 @@ static inline bool ss_exceeds_on(hipStream_t stream, const void *ptr, size_t siz
 	return false;
 }
 /* The same; makes the stream known itself. */
-bool ss_range_exceeds(hipStream_t stream, const void *ptr, size_t size);
+bool ss_range_exceeds(hipStream_t stream, enum ss_access access, const void *ptr, size_t size);
 
 /* a * b, or SIZE_MAX. */
 size_t ss_times(size_t a, size_t b);

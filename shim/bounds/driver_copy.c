@@ -66,7 +66,7 @@ static unsigned address_at(const struct side *s, const void *p)
 }
 
 static bool side_exceeds(const struct layout *l, const struct side *s, const void *p,
-			 hipStream_t stream)
+			 hipStream_t stream, enum ss_access access)
 {
 	hipPitchedPtr whole = {.pitch = number(l, p, s->pitch), .ysize = number(l, p, s->height)};
 	struct hipPos at = {number(l, p, s->x), number(l, p, s->y), number(l, p, s->z)};
@@ -78,13 +78,14 @@ static bool side_exceeds(const struct layout *l, const struct side *s, const voi
 	if (address == NONE)
 		return false;
 	memcpy(&ptr, (const char *)p + address, sizeof(ptr));
-	return ss_exceeds_on(stream, ptr, ss_box_bytes(&whole, &at, &box));
+	return ss_exceeds_on(stream, access, ptr, ss_box_bytes(&whole, &at, &box));
 }
 
 static bool exceeds(const struct layout *l, const void *p, hipStream_t stream)
 {
 	ss_stream_used(stream);
-	return p && (side_exceeds(l, &l->src, p, stream) || side_exceeds(l, &l->dst, p, stream));
+	return p && (side_exceeds(l, &l->src, p, stream, SS_READS) ||
+		     side_exceeds(l, &l->dst, p, stream, SS_WRITES));
 }
 
 bool ss_2d_exceeds(const hip_Memcpy2D *p, hipStream_t stream)

@@ -49,7 +49,7 @@ static enum verdict judge(const void *dst, size_t bytes)
 } while (0)
 
 #define RETURN_ROWS(bytes, dst, stream, call) do { \
-	if (ss_exceeds_on(stream, dst, bytes)) \
+	if (ss_exceeds_on(stream, SS_WRITES, dst, bytes)) \
 		return ss_fail(hipErrorInvalidValue); \
 	ss_stream_used(stream); \
 	return ss_result(call); \
@@ -75,7 +75,7 @@ hipError_t do_hipMemset2DAsync_spt(void *dst, size_t pitch, int value, size_t wi
 #define RETURN_MEMSET(bytes, dst, sync, async, stream, ...) do { \
 	enum verdict v_ = judge(dst, bytes); \
 	ss_stream_used(stream); \
-	if (unlikely(ss_checking) && !ss_check_access(ss_stream_or_null(stream), dst, bytes)) \
+	if (unlikely(ss_checking) && !ss_check_access(ss_stream_or_null(stream), SS_WRITES, dst, bytes)) \
 		v_ = BAD_RANGE; \
 	if (unlikely(atomic_load_explicit(&ss_multi_device, memory_order_relaxed)) && dst) \
 		ss_stream_touch(stream, dst); \

@@ -58,7 +58,8 @@ hipError_t ss_row_fill(const struct ss_row_fill *r, hipStream_t stream)
 	if (r->pitch < end)
 		return ss_fail(hipErrorInvalidValue);
 	box = (hipExtent){end, rows, r->depth};
-	if (ss_exceeds_on(stream, r->dst, ss_box_bytes(&whole, &(struct hipPos){0, 0, 0}, &box)))
+	if (ss_exceeds_on(stream, SS_WRITES, r->dst,
+			  ss_box_bytes(&whole, &(struct hipPos){0, 0, 0}, &box)))
 		return ss_fail(hipErrorInvalidValue);
 	ss_stream_used(stream);
 	if (r->pitch == end) { /* no gaps between rows: one memset */

@@ -26,6 +26,8 @@ struct call {
 	struct ss_timeline *stream; /* of its last access, which is known */
 	void *freed;                /* a block that it is freeing */
 	bool pageable;              /* it uses memory that is neither ours nor known to be pinned */
+	bool told;                  /* the host may see that it has ended, or waits for it */
+	bool to_host;               /* it copies to the host */
 	struct ss_timeline *captured; /* it became a node of a graph on this stream */
 	uint64_t since;
 	struct ss_operands uses; /* what that node uses, or one that the call makes, or a kernel */
@@ -191,8 +193,13 @@ void ss_check_called(hipError_t err)
 	/* What a call that failed was about to use is not used. */
 	if ((call->pageable || err != hipSuccess) && call->stream)
 		ss_check_tell(ss_check_state, call->stream);
-	if (call->stream && (call->kind & SS_CALL_COPIES))
-		ss_check_stream_synced(ss_check_state, call->stream, call->since);
+	/* Of the others nobody promises whether they wait. */
+	if (call->stream && (call->kind & SS_CALL_COPIES)) {
+		if (call->to_host && err == hipSuccess)
+			ss_check_stream_synced(ss_check_state, call->stream, call->since);
+		else
+			ss_check_tell(ss_check_state, call->stream);
+	}
 	if (call->kind & SS_CALL_WAITS)
 		ss_check_all_synced(ss_check_state, -1, call->since);
 }
@@ -411,36 +418,46 @@ void ss_check_pool_used(hipMemPool_t handle)
 	ss_check_pool_use(ss_check_state, handle, name_of_call(), stack_of_call());
 }
 
-bool ss_operand_use(struct ss_timeline *tl, const void *ptr, size_t size, bool is_ours)
+bool ss_operand_use(struct ss_timeline *tl, const struct ss_operand *o)
 {
 	struct call *call = call_of_thread();
 	const char *name = name_of_call();
+	bool fits = true;
 
 	call->stream = tl;
-	if (is_ours)
-		return ss_check_use(ss_check_state, tl, ptr, size, name,
+	if (o->ours) {
+		fits = ss_check_use(ss_check_state, tl, o->ptr, o->size, name,
 				    call->has_stack ? call->stack : stack_of_call());
-	if (ss_check_is_device_memory(ptr))
-		return true;
-	/* The host may look at memory that it sees, and so learn that all before this command has
-	 * ended. A copy with memory that is not pinned may make the host wait for the copy
-	 * itself. */
-	ss_check_tell(ss_check_state, tl);
-	call->pageable |= !ss_check_is_host_memory(ptr);
-	return true;
+	} else if (!ss_check_is_device_memory(o->ptr)) {
+		bool pageable = !ss_check_is_host_memory(o->ptr);
+
+		/* The host may look at memory that the device writes, and so learn that the command
+		 * has ended, and with it all before it. A copy with memory that is not pinned may
+		 * make the host wait. From what the device only reads the host learns nothing. */
+		call->pageable |= pageable;
+		call->told |= pageable || o->access != SS_READS;
+		call->to_host |= o->access == SS_WRITES;
+	}
+	/* Behind each operand, as another thread may look before the call returns. */
+	if (call->told)
+		ss_check_tell(ss_check_state, tl);
+	return fits;
 }
 
-static bool touch(struct ss_timeline *tl, const void *ptr, size_t size)
+static bool touch(struct ss_timeline *tl, enum ss_access access, const void *ptr, size_t size)
 {
+	struct ss_operand o = {ptr, size, SS_OPERAND_RANGE, access, false};
 	struct call *call = call_of_thread();
 	bool node = call->kind & SS_CALL_NODES;
 
 	if (!tl || !ptr)
 		return true;
-	if (!node && !ss_timeline_capturing(tl))
-		return ss_operand_use(tl, ptr, size, ours(ptr, NULL));
+	if (!node && !ss_timeline_capturing(tl)) {
+		o.ours = ours(ptr, NULL);
+		return ss_operand_use(tl, &o);
+	}
 	if (call != &spare)
-		ss_operand_add(&call->uses, ptr, size, SS_OPERAND_RANGE);
+		ss_operand_add(&call->uses, o);
 	if (call != &spare && !node)
 		call->captured = tl;
 	return ss_check_fits(ss_check_state, ptr, size, name_of_call(), stack_of_call());
@@ -465,13 +482,13 @@ void ss_check_exec_node(hipGraphExec_t exec, hipGraphNode_t node)
 	ss_check_exec_node_is(exec, node, made());
 }
 
-bool ss_check_access(struct ss_timeline *tl, const void *ptr, size_t size)
+bool ss_check_access(struct ss_timeline *tl, enum ss_access access, const void *ptr, size_t size)
 {
-	return !size || touch(tl, ptr, size);
+	return !size || touch(tl, access, ptr, size);
 }
 
 void ss_check_value(struct ss_timeline *tl, const void *ptr, size_t size)
 {
 	if (tl && !ss_timeline_capturing(tl)) /* such a node is never read */
-		(void)touch(tl, ptr, size);
+		(void)touch(tl, SS_MAY_WRITE, ptr, size);
 }

@@ -17,6 +17,13 @@
 
 extern bool ss_checking SS_HIDDEN; /* set before the first call is served, never cleared */
 
+/* How a command uses memory. */
+enum ss_access {
+	SS_READS,
+	SS_WRITES, /* all of it */
+	SS_MAY_WRITE,
+};
+
 /* What a call is, by its name. */
 enum ss_call_kind {
 	SS_CALL_NODES = 1, /* it makes or changes nodes of graphs */
@@ -119,9 +126,8 @@ void ss_check_host_memory(void *ptr, size_t size, bool pinned);
 /* Memory of a graph. */
 void ss_check_device_memory(void *ptr, size_t size);
 void ss_check_host_memory_gone(void *ptr);
-/* A command that is about to go on tl reads or writes `size` bytes at ptr. False: it leaves the
- * block. */
-bool ss_check_access(struct ss_timeline *tl, const void *ptr, size_t size);
+/* A command that is about to go on tl uses `size` bytes at ptr. False: it leaves the block. */
+bool ss_check_access(struct ss_timeline *tl, enum ss_access access, const void *ptr, size_t size);
 /* A command that waits for a value at ptr, or writes one. */
 void ss_check_value(struct ss_timeline *tl, const void *ptr, size_t size);
 /* A kernel, by its arguments (check/kernel_args.h). `host`: function is the address of

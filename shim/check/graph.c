@@ -226,7 +226,8 @@ static void read_kernel(const hipKernelNodeParams *p, struct ss_operands *uses)
 static void read_memset(const hipMemsetParams *p, struct ss_operands *uses)
 {
 	if (p->width && p->height && p->elementSize)
-		ss_operand_add(uses, p->dst, 1, SS_OPERAND_RANGE);
+		ss_operand_add(uses,
+			       (struct ss_operand){p->dst, 1, SS_OPERAND_RANGE, SS_WRITES, false});
 }
 
 static void read_graph(struct graph *x, hipGraph_t graph);

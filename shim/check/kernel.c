@@ -9,7 +9,7 @@
 #include "shim/check/operand.h"
 #include "shim/check/skips.h"
 
-void ss_operand_add(struct ss_operands *o, const void *ptr, size_t size, enum ss_operand_kind kind)
+void ss_operand_add(struct ss_operands *o, struct ss_operand operand)
 {
 	if (o->count == o->room) {
 		uint32_t room = o->room ? o->room * 2 : 16;
@@ -22,7 +22,7 @@ void ss_operand_add(struct ss_operands *o, const void *ptr, size_t size, enum ss
 		o->at = more;
 		o->room = room;
 	}
-	o->at[o->count++] = (struct ss_operand){ptr, size, kind, false};
+	o->at[o->count++] = operand;
 }
 
 void ss_operands_copy(struct ss_operands *to, const struct ss_operands *from)
@@ -49,8 +49,12 @@ void ss_operands_drop(struct ss_operands *o)
 static void add_word(enum ss_kernel_word word, const void *value, void *arg)
 {
 	if (value)
-		ss_operand_add(arg, value, 0,
-			       word == SS_WORD_POINTER ? SS_OPERAND_POINTER : SS_OPERAND_WORD);
+		ss_operand_add(arg, (struct ss_operand){
+					    .ptr = value,
+					    .kind = word == SS_WORD_POINTER ? SS_OPERAND_POINTER :
+									      SS_OPERAND_WORD,
+					    .access = SS_MAY_WRITE,
+				    });
 }
 
 void ss_operands_of_kernel(struct ss_operands *o, const void *function, bool host,
@@ -94,7 +98,7 @@ void ss_operands_use(struct ss_timeline *tl, const struct ss_operands *o)
 {
 	for (uint32_t i = 0; i < o->count; i++)
 		if (o->at[i].kind == SS_OPERAND_RANGE || o->at[i].ours)
-			(void)ss_operand_use(tl, o->at[i].ptr, o->at[i].size, o->at[i].ours);
+			(void)ss_operand_use(tl, &o->at[i]);
 }
 
 void ss_check_kernel(struct ss_timeline *tl, const void *function, bool host, void **args,

@@ -18,6 +18,7 @@ struct ss_operand {
 	const void *ptr;
 	size_t size;
 	enum ss_operand_kind kind;
+	enum ss_access access;
 	bool ours; /* it lies in memory of the pools, as ss_operands_talk() has found */
 };
 
@@ -30,7 +31,7 @@ struct ss_operands {
 
 /* Those of the call that the thread is in. NULL: host memory was out. */
 struct ss_operands *ss_operands_of_call(void);
-void ss_operand_add(struct ss_operands *o, const void *ptr, size_t size, enum ss_operand_kind kind);
+void ss_operand_add(struct ss_operands *o, struct ss_operand operand);
 /* A list of their own for `to`, in place of what it has. */
 void ss_operands_copy(struct ss_operands *to, const struct ss_operands *from);
 void ss_operands_drop(struct ss_operands *o);
@@ -42,7 +43,7 @@ bool ss_operands_talk(struct ss_operands *o);
 /* They are used by a command of tl, which is about to be enqueued. Behind ss_operands_talk(). */
 void ss_operands_use(struct ss_timeline *tl, const struct ss_operands *o);
 /* One of them is a command's on tl. False: it leaves its block. */
-bool ss_operand_use(struct ss_timeline *tl, const void *ptr, size_t size, bool is_ours);
+bool ss_operand_use(struct ss_timeline *tl, const struct ss_operand *o);
 
 /* A node of `graph` was made, or (graph NULL) one of any graph was changed. */
 void ss_check_node_is(hipGraph_t graph, hipGraphNode_t node, const struct ss_operands *uses);

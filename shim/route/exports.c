@@ -171,7 +171,7 @@
 	EXPORT_AROUND_GATED(if (exceeds) REFUSE; struct ss_waiting copies_ = ss_stream_copies(stream), \
 			    ss_waiting_end(ss_core, &copies_), name, params, args)
 /* Of `size` bytes from src to dst, neither across the end of a block. */
-#define COPY_EXCEEDS(stream) (ss_exceeds_on(stream, dst, size) || ss_exceeds_on(stream, src, size))
+#define COPY_EXCEEDS(stream) (ss_exceeds_on(stream, SS_WRITES, dst, size) || ss_exceeds_on(stream, SS_READS, src, size))
 #define EXPORT_COPY(extra, name, params, args) \
 	COPY_GATED(extra, COPY_EXCEEDS(extra), name, params, args)
 #define FIRST(a, b) a
@@ -181,7 +181,7 @@
 /* A memset of `count` values of `extra` bytes each at dst. */
 #define EXPORT_FILL(extra, name, params, args) \
 	EXPORT_PLAIN_GATED( \
-		if (count > SIZE_MAX / (extra) || ss_exceeds_on(stream, dst, count * (extra))) REFUSE; \
+		if (count > SIZE_MAX / (extra) || ss_exceeds_on(stream, SS_WRITES, dst, count * (extra))) REFUSE; \
 		ss_stream_used(stream), name, params, args)
 #define EXPORT_CHECK(extra, name, params, args) \
 	EXPORT_PLAIN_GATED(if (extra) REFUSE, name, params, args)

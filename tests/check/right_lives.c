@@ -266,6 +266,51 @@ static void many_uses_one_join(void)
 	OK(hipFreeAsync(p, a));
 }
 
+/* The last byte of a copy that the host sees proves that the copy has ended. */
+static void pinned_copy_and_poll(void)
+{
+	volatile char *host;
+	void *p = block(a);
+
+	OK(hipHostMalloc((void **)&host, BYTES, 0));
+	host[BYTES - 1] = 0;
+	fill(p, a);
+	OK(hipMemcpyAsync((void *)host, p, BYTES, hipMemcpyDeviceToHost, a));
+	while (!host[BYTES - 1])
+		;
+	OK(hipFreeAsync(p, b));
+	OK(hipDeviceSynchronize());
+	OK(hipHostFree((void *)host));
+}
+
+static void pinned_memory_filled_and_polled(void)
+{
+	volatile char *host;
+	void *p = block(a);
+
+	OK(hipHostMalloc((void **)&host, BYTES, 0));
+	host[BYTES - 1] = 0;
+	fill((void *)host, a);
+	while (!host[BYTES - 1])
+		;
+	fill(p, b);
+	OK(hipStreamSynchronize(b));
+	OK(hipFreeAsync(p, a));
+	OK(hipDeviceSynchronize());
+	OK(hipHostFree((void *)host));
+}
+
+static void pageable_upload(void)
+{
+	static char here[BYTES];
+	void *p = block(a);
+
+	OK(hipMemcpyAsync(p, here, BYTES, hipMemcpyHostToDevice, a)); /* which may wait */
+	fill(p, b);
+	OK(hipStreamSynchronize(b));
+	OK(hipFreeAsync(p, a));
+}
+
 static void pinned_copy_and_wait(void)
 {
 	void *p = block(a), *host;
@@ -338,6 +383,9 @@ const struct program right_lives[] = {
 	P(exact_end),
 	P(null_pointers),
 	P(many_uses_one_join),
+	P(pinned_copy_and_poll),
+	P(pinned_memory_filled_and_polled),
+	P(pageable_upload),
 	P(pinned_copy_and_wait),
 	P(trimmed_and_allocated_again),
 	P(freed_by_atexit),

@@ -237,9 +237,70 @@ static void free_while_copied_to_pinned(void)
 	OK(hipHostMalloc(&host, BYTES, 0));
 	order(a, b);
 	OK(hipMemcpyAsync(host, p, BYTES, hipMemcpyDeviceToHost, b));
+	fill(p, b); /* the host can only see that the copy has ended */
 	OK(hipFreeAsync(p, a));
 	OK(hipStreamSynchronize(b));
 	OK(hipHostFree(host));
+}
+
+/* The host learns nothing from memory that the device reads. */
+static void *pinned(void)
+{
+	void *host;
+
+	OK(hipHostMalloc(&host, BYTES, 0));
+	memset(host, 1, BYTES);
+	return host;
+}
+
+static void use_after_upload(void)
+{
+	void *p = block(a);
+
+	OK(hipMemcpyAsync(p, pinned(), BYTES, hipMemcpyHostToDevice, a));
+	fill(p, b);
+	order(b, a);
+	OK(hipFreeAsync(p, a));
+}
+
+static void free_while_uploaded(void)
+{
+	void *p = block(a);
+
+	OK(hipStreamSynchronize(a));
+	OK(hipMemcpyAsync(p, pinned(), BYTES, hipMemcpyHostToDevice, a));
+	OK(hipFreeAsync(p, b));
+}
+
+static void free_while_uploaded_in_rows(void)
+{
+	void *p = block(a), *host;
+
+	OK(hipStreamSynchronize(a));
+	OK(hipMallocManaged(&host, BYTES, hipMemAttachGlobal));
+	OK(hipMemcpy2DAsync(p, 64, host, 64, 32, 16, hipMemcpyHostToDevice, a));
+	OK(hipFreeAsync(p, b));
+	OK(hipDeviceSynchronize());
+	OK(hipFree(host));
+}
+
+static void use_after_captured_upload(void)
+{
+	void *p = block(a), *host = pinned();
+	hipGraphExec_t exec;
+	hipGraph_t graph;
+
+	OK(hipStreamBeginCapture(c, hipStreamCaptureModeRelaxed));
+	OK(hipMemcpyAsync(p, host, BYTES, hipMemcpyHostToDevice, c));
+	OK(hipStreamEndCapture(c, &graph));
+	OK(hipGraphInstantiate(&exec, graph, NULL, NULL, 0));
+	OK(hipGraphLaunch(exec, a));
+	fill(p, b);
+	order(b, a);
+	OK(hipFreeAsync(p, a));
+	OK(hipDeviceSynchronize());
+	OK(hipGraphExecDestroy(exec));
+	OK(hipGraphDestroy(graph));
 }
 
 static void free_after_waiting_on_the_wrong_stream(void)
@@ -337,7 +398,13 @@ const struct program wrong_programs[] = {
 	{"free-on-third-stream", free_on_third_stream, "free-before-use hipMemsetAsync 1 2"},
 	{"free-while-copied-from", free_while_copied_from, "free-before-use hipMemcpyAsync 2 1"},
 	{"free-while-copied-to-pinned", free_while_copied_to_pinned,
-	 "free-before-use hipMemcpyAsync 2 1"},
+	 "free-before-use hipMemsetAsync 2 1"},
+	{"use-after-upload", use_after_upload, "use-before-alloc hipMemsetAsync 2 1"},
+	{"free-while-uploaded", free_while_uploaded, "free-before-use hipMemcpyAsync 1 2"},
+	{"free-while-uploaded-in-rows", free_while_uploaded_in_rows,
+	 "free-before-use hipMemcpy2DAsync 1 2"},
+	{"use-after-captured-upload", use_after_captured_upload,
+	 "use-before-alloc hipMemsetAsync 2 1"},
 	{"free-after-waiting-on-the-wrong-stream", free_after_waiting_on_the_wrong_stream,
 	 "free-before-use hipMemsetAsync 2 1"},
 	{"free-on-null-stream", free_on_null_stream,
