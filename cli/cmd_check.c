@@ -36,11 +36,12 @@ enum {
 	KEY_PADDING,
 	KEY_FRONT,
 	KEY_GUARD,
+	KEY_POSSIBLE,
 	KEY_MERGE
 };
 
 struct arguments {
-	bool audit, leak, merge;
+	bool audit, leak, merge, possible;
 	const char *tools, *races, *padding, *front, *guard, *json, *sarif, *suppressions, *log;
 	int error_status;
 	char **program; /* or the files */
@@ -61,6 +62,8 @@ static const struct argp_option options[] = {
 	 "Bytes in front of each block that it watches, at most 4096 (default: 0)", 0},
 	{"guard", KEY_GUARD, "BYTES", 0,
 	 "The least block that the tool guard ends at an unmapped page (default: 1M)", 0},
+	{"possible", KEY_POSSIBLE, NULL, 0,
+	 "Also tell what need not be an error: addresses in what a kernel is passed by value", 0},
 	{"error-exitcode", KEY_EXITCODE, "N", 0,
 	 "Exit with N if errors were found and the program ended with 0 (default: 0)", 0},
 	{"json", KEY_JSON, "FILE", OPTION_ARG_OPTIONAL,
@@ -132,6 +135,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--guard=%s: it is no size, such as 64K", arg);
 		a->guard = arg;
 		return 0;
+	case KEY_POSSIBLE: a->possible = true; return 0;
 	case KEY_JSON: a->json = arg ? arg : "-"; return 0;
 	case KEY_SARIF: a->sarif = arg; return 0;
 	case KEY_SUPPRESSIONS: a->suppressions = arg; return 0;
@@ -304,6 +308,7 @@ static int run(const struct arguments *a, const struct ss_suppressions *s, const
 		setenv("SOMASHIM_CHECK_FRONT", a->front, 1);
 	if (a->guard)
 		setenv("SOMASHIM_CHECK_GUARD", a->guard, 1);
+	setenv("SOMASHIM_CHECK_POSSIBLE", a->possible ? "1" : "0", 1);
 	setenv("SOMASHIM_CHECK_FILE", pattern, 1);
 	struct ss_report *report = ss_run_report_open(err, sizeof(err));
 	if (!report) {

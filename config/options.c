@@ -90,6 +90,9 @@ static const struct option table[] = {
 	 "look for errors of the program (somashim check): a list, order,free"},
 	{"CHECK_RACES", T_ENUM, AT(check_races), "all", "all|use-before-alloc|use-after-free",
 	 "which errors of order are looked for"},
+	{"CHECK_POSSIBLE", T_BOOL, AT(check_possible), "0", NULL,
+	 "errors that need not be any are told, too: addresses in what a kernel is passed by "
+	 "value"},
 	{"CHECK_PADDING", T_PADDING, AT(check_padding), "256", NULL,
 	 "bytes behind each block that the tool bounds watches"},
 	{"CHECK_FRONT", T_PADDING, AT(check_front), "0", NULL,

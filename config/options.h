@@ -58,8 +58,9 @@ struct ss_options {
 	uint64_t trace_ring;  /* bytes of a recording that is a ring; 0 = none */
 	int stats;            /* enum ss_stats_form */
 	bool disable, verbose, selftest, api_table;
-	int check;                 /* enum ss_check_tools */
-	int check_races;           /* enum ss_check_races */
+	int check;       /* enum ss_check_tools */
+	int check_races; /* enum ss_check_races */
+	bool check_possible;
 	uint64_t check_quarantine; /* bytes, for the tool poison */
 	uint64_t check_padding;    /* bytes behind each block, for the tool bounds */
 	uint64_t check_front;      /* bytes in front of each block, for the tool bounds */

@@ -17,6 +17,11 @@
 
 static const char *const sites[] = {"use", "alloc", "free"};
 
+static bool is_possible(const json_t *finding)
+{
+	return json_is_true(json_object_get(finding, "possible"));
+}
+
 static bool is_leak(const json_t *finding)
 {
 	return strcmp(text(finding, "fault"), "leak") == 0;
@@ -47,10 +52,12 @@ static char *key_of(const json_t *finding)
 	json_t *parts = json_array();
 
 	json_array_append(parts, json_object_get(finding, "fault"));
+	json_array_append_new(parts, json_boolean(is_possible(finding)));
 	for (size_t i = 0; i < sizeof(sites) / sizeof(sites[0]); i++) {
 		const json_t *site = json_object_get(finding, sites[i]);
 		json_t *frames = json_object_get(site, "frames");
 		json_array_append_new(parts, json_string(text(site, "call")));
+		json_array_append_new(parts, json_string(text(site, "kernel")));
 		if (!frames || json_array_append(parts, frames) != 0)
 			json_array_append_new(parts, json_null());
 	}
@@ -150,7 +157,9 @@ static void finding_add(struct ss_check_report *f, json_t *finding, struct ss_fr
 		f->suppressed++;
 		return;
 	}
-	if (!is_leak(finding)) {
+	if (is_possible(finding)) {
+		f->possible += number(finding, "count");
+	} else if (!is_leak(finding)) {
 		f->errors += number(finding, "count");
 	} else {
 		f->leaked_bytes += number(finding, "size");
@@ -165,6 +174,7 @@ static void finding_add(struct ss_check_report *f, json_t *finding, struct ss_fr
 		return;
 	}
 	f->errors += is_leak(finding);
+	f->different += !is_possible(finding);
 	json_object_del(finding, "number");
 	json_array_append(f->findings, finding);
 }
@@ -315,7 +325,6 @@ bool ss_found_read(struct ss_check_report *f, char *const *paths, const struct s
 	for (; good && paths && *paths; paths++)
 		good = read_file(f, *paths, names, s, err, size);
 	ss_frame_names_close(names);
-	f->different = json_array_size(f->findings);
 	if (!good)
 		ss_found_finish(f);
 	return good;

@@ -18,6 +18,7 @@ struct ss_check_report {
 	json_t *known;     /* the place of each finding in the array, by what makes it different */
 	/* With repetitions, and without; a call stack that leaks is one error */
 	uint64_t errors, different;
+	uint64_t possible; /* findings that need not be errors, with repetitions */
 	uint64_t leaked_bytes, leaked_blocks, suppressed;
 	size_t not_read; /* damaged lines of files, and findings that are none */
 };

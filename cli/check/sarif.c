@@ -150,10 +150,11 @@ static json_t *result(const json_t *finding)
 		if (site)
 			json_array_append_new(stacks, stack(names[i][1], site));
 	}
-	return json_pack("{s:O, s:s, s:{s:s}, s:O, s:o, s:o}", "ruleId",
-			 json_object_get(finding, "fault"), "level", "error", "message", "text",
-			 message, "occurrenceCount", json_object_get(finding, "count"), "locations",
-			 locations, "stacks", stacks);
+	return json_pack(
+		"{s:O, s:s, s:{s:s}, s:O, s:o, s:o}", "ruleId", json_object_get(finding, "fault"),
+		"level", json_is_true(json_object_get(finding, "possible")) ? "note" : "error",
+		"message", "text", message, "occurrenceCount", json_object_get(finding, "count"),
+		"locations", locations, "stacks", stacks);
 }
 
 bool ss_found_sarif(const struct ss_check_report *f, FILE *out)

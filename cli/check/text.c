@@ -46,6 +46,16 @@ static void put_site(FILE *out, const char *did, const json_t *site)
 			number(stream, "device"));
 	}
 	fputc('\n', out);
+	if (text(site, "kernel")[0]) {
+		fprintf(out, LINE "        ");
+		if (number(site, "argument_offset"))
+			fprintf(out, "At offset %" PRIu64 " of argument",
+				number(site, "argument_offset"));
+		else
+			fprintf(out, "Argument");
+		fprintf(out, " %" PRIu64 " of kernel %s\n", number(site, "argument"),
+			text(site, "kernel"));
+	}
 	put_frames(out, site);
 }
 
@@ -121,6 +131,10 @@ void ss_found_text(const struct ss_check_report *f, FILE *out)
 		sum(f, "bypassed"), kernels, ss_plural(kernels, "launch", "launches"), graphs,
 		ss_plural(graphs, "launch", "launches"), blocks,
 		ss_plural(blocks, "block", "blocks"));
+	if (sum(f, "possible") > f->possible)
+		fprintf(out, LINE "NOT TOLD: %" PRIu64 " possible %s (--possible)\n",
+			sum(f, "possible") - f->possible,
+			ss_plural(sum(f, "possible") - f->possible, "error", "errors"));
 	if (f->suppressed)
 		fprintf(out, LINE "SUPPRESSED: %" PRIu64 " %s\n", f->suppressed,
 			ss_plural(f->suppressed, "finding", "findings"));

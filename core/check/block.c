@@ -38,6 +38,14 @@ struct block *block_find(struct ss_check *c, const void *ptr)
 	return b && (uintptr_t)ptr >= b->base ? b : NULL;
 }
 
+bool block_behind_is_nearer(struct ss_check *c, const struct block *b, const void *ptr)
+{
+	uintptr_t at = (uintptr_t)ptr;
+
+	return at > b->base && at - b->base > b->end - at &&
+	       overlapping(c, b->end, at + (at - b->base));
+}
+
 static void list_add(struct ss_check *c, struct block *b)
 {
 	b->prev = c->list[b->freed].newest;

@@ -60,6 +60,19 @@ struct ss_check_site {
 	const char *what; /* the call; static; NULL: there is none */
 	uint32_t stack;   /* whatever number the caller gives its call stacks */
 	struct ss_check_stream stream;
+	const char *kernel;    /* that it launches, as the linker knows it; static; NULL: none */
+	uint32_t argument, at; /* which one is the address, from 1, and where in it */
+};
+
+/* What a command uses. */
+struct ss_check_operand {
+	const void *ptr;
+	uint64_t bytes; /* 0: it is not known how many */
+	/* Eight bytes that are passed by value, which need be no pointer, or one that nobody
+	 * uses */
+	bool guess;
+	const char *kernel; /* as in a site */
+	uint32_t argument, at;
 };
 
 struct ss_finding {
@@ -68,7 +81,8 @@ struct ss_finding {
 	uint64_t block, base, size; /* number of the block, counted from 1; 0: there is none */
 	/* Of the use; of OVERWRITTEN the first bad byte and how many are bad */
 	uint64_t address, bytes;
-	bool classic; /* hipMalloc memory */
+	bool classic;  /* hipMalloc memory */
+	bool possible; /* it is an error only if the program uses what it passes by value */
 	/* Where on which stream the padding was filled, in the caller's terms */
 	uint32_t fill_slot;
 	uint64_t fill_n;
@@ -81,6 +95,7 @@ struct ss_finding {
 struct ss_check_options {
 	bool use_before_alloc, use_after_free; /* which errors of order are looked for */
 	bool frees;
+	bool possible; /* errors that need not be any are told, too */
 	/* What is this stream, of which nothing is known yet? `number` is not asked. */
 	void (*describe)(const void *key, struct ss_check_stream *out, void *arg);
 	/* Does this address still lie in memory that the pools hold? NULL: all does. */
@@ -97,6 +112,7 @@ struct ss_check_counts {
 	uint64_t blind;     /* after a call that went past the shim */
 	uint64_t forgotten; /* host memory was out */
 	uint64_t findings;  /* with repetitions */
+	uint64_t possible;  /* those that were not told */
 };
 
 /* NULL: host memory is out. */
@@ -162,9 +178,8 @@ void ss_check_wrong_free(struct ss_check *c, void *ptr, const char *what, uint32
 /* A pool was destroyed; and: a call got a handle that is no live pool's. */
 void ss_check_pool_end(struct ss_check *c, const void *handle, const char *what, uint32_t stack);
 void ss_check_pool_use(struct ss_check *c, const void *handle, const char *what, uint32_t stack);
-/* A command on the stream that is about to be enqueued accesses `bytes` at ptr. bytes 0: it is not
- * known how many. False: it leaves the block. */
-bool ss_check_use(struct ss_check *c, const void *stream, const void *ptr, uint64_t bytes,
+/* A command on the stream is about to be enqueued. False: it leaves the block. */
+bool ss_check_use(struct ss_check *c, const void *stream, const struct ss_check_operand *o,
 		  const char *what, uint32_t stack);
 /* The same of one that is not enqueued yet, but made a node of a graph. */
 bool ss_check_fits(struct ss_check *c, const void *ptr, uint64_t bytes, const char *what,
@@ -205,6 +220,10 @@ void ss_check_count(struct ss_check *c, struct ss_check_counts *out);
 
 /* A short name for files and suppressions: "use-after-free". */
 const char *ss_fault_name(enum ss_fault fault);
+/* A name of a kernel is cut to this in sentences. */
+#define SS_KERNEL_NAME 1024
+/* "Argument 2 of kernel k", if the site launches one. False: it does not. */
+bool ss_site_argument(const struct ss_check_site *site, char *out, size_t size);
 /* What is wrong, one sentence without a period at the end. */
 void ss_fault_text(const struct ss_finding *f, char *out, size_t size);
 /* What the call of `use` did: "Used", "Freed again", "Freed". */

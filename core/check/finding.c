@@ -19,6 +19,7 @@ static uint64_t key_of(const struct ss_finding *f)
 {
 	uint64_t h = mix(mix(1, f->fault), f->address < f->base); /* in front of it, or behind */
 
+	h = mix(mix(h, f->possible), (uintptr_t)f->use.kernel);
 	h = mix(mix(h, f->alloc.stack), (uintptr_t)f->alloc.what);
 	h = mix(mix(h, f->free.stack), (uintptr_t)f->free.what);
 	return mix(mix(h, f->use.stack), (uintptr_t)f->use.what);
@@ -53,6 +54,10 @@ void finding_add(struct ss_check *c, struct ss_finding *f)
 	struct counted *e;
 	bool is_new;
 
+	if (f->possible && !c->opt.possible) {
+		c->counts.possible++;
+		return;
+	}
 	c->counts.findings++;
 	e = count_in(c, f, &is_new);
 	if (!e)

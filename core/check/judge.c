@@ -27,12 +27,12 @@ static bool not_certain(struct ss_check *c, const struct stream *s)
 }
 
 static void note_use(struct ss_check *c, struct block *b, const struct stream *s,
-		     const struct ss_check_site *site)
+		     const struct ss_check_site *site, bool guess)
 {
 	struct use *u = NULL, *room;
 
 	for (uint32_t i = 0; i < b->use_count && !u; i++)
-		if (b->uses[i].slot == s->slot)
+		if (b->uses[i].slot == s->slot && b->uses[i].guess == guess)
 			u = &b->uses[i];
 	/* A use that the host has seen matters to no free. */
 	for (uint32_t i = 0; i < b->use_count && !u; i++)
@@ -49,7 +49,7 @@ static void note_use(struct ss_check *c, struct block *b, const struct stream *s
 	}
 	if (!u)
 		u = &b->uses[b->use_count++];
-	*u = (struct use){s->slot, s->n, *site};
+	*u = (struct use){s->slot, guess, s->n, *site};
 }
 
 /* Is it certain that position n of the slot is not before the next command on s? If it is only
@@ -69,7 +69,7 @@ static void judge_live(struct ss_check *c, struct block *b, struct stream *s, st
 		f->fault = SS_FAULT_USE_BEFORE_ALLOC;
 		finding_add(c, f);
 	}
-	note_use(c, b, s, &f->use);
+	note_use(c, b, s, &f->use, f->possible);
 }
 
 static void judge_freed(struct ss_check *c, struct block *b, struct stream *s, struct ss_finding *f)
@@ -83,7 +83,7 @@ static void judge_freed(struct ss_check *c, struct block *b, struct stream *s, s
 		c->is_blind ? c->counts.blind++ : c->counts.unknown++;
 		return;
 	}
-	b->blamed = true;
+	b->blamed |= !f->possible;
 	f->fault = after ? SS_FAULT_USE_AFTER_FREE : SS_FAULT_USE_FREE_RACE;
 	finding_add(c, f);
 }
@@ -95,9 +95,11 @@ static bool is_inside(const struct block *b, const void *ptr, uint64_t bytes)
 	return at <= b->size && bytes <= b->size - at;
 }
 
-bool ss_check_use(struct ss_check *c, const void *stream, const void *ptr, uint64_t bytes,
+bool ss_check_use(struct ss_check *c, const void *stream, const struct ss_check_operand *o,
 		  const char *what, uint32_t stack)
 {
+	const void *ptr = o->ptr;
+	uint64_t bytes = o->bytes;
 	struct ss_finding f = {.address = (uintptr_t)ptr, .bytes = bytes};
 	struct stream *s;
 	struct block *b;
@@ -121,6 +123,11 @@ bool ss_check_use(struct ss_check *c, const void *stream, const void *ptr, uint6
 		stream_enqueue(c, s);
 		block_describe(b, &f);
 		f.use = site_of(s, what, stack);
+		f.use.kernel = o->kernel;
+		f.use.argument = o->argument;
+		f.use.at = o->at;
+		/* A base that lies in front of its block is used only with an offset. */
+		f.possible = o->guess || (!bytes && block_behind_is_nearer(c, b, ptr));
 		if (b->freed)
 			judge_freed(c, b, s, &f);
 		else
@@ -156,7 +163,7 @@ bool ss_check_fits(struct ss_check *c, const void *ptr, uint64_t bytes, const ch
 	return fits;
 }
 
-/* Of several uses that the free does not wait for, the last one is named. */
+/* Of several uses that the free does not wait for, the last one that is certain is named. */
 static void judge_free(struct ss_check *c, struct block *b, struct stream *s, struct ss_finding *f)
 {
 	const struct use *worst = NULL;
@@ -168,14 +175,15 @@ static void judge_free(struct ss_check *c, struct block *b, struct stream *s, st
 	}
 	for (uint32_t i = 0; i < b->use_count; i++)
 		if (!may_be_ordered(c, s, b->uses[i].slot, b->uses[i].n))
-			worst = &b->uses[i];
+			worst = worst && b->uses[i].guess ? worst : &b->uses[i];
 		else
 			looked |= if_host_looked(c, s, b->uses[i].slot, b->uses[i].n);
 	if (!worst)
 		c->counts.unknown += looked;
 	if (!worst || !c->opt.use_after_free || not_certain(c, s))
 		return;
-	b->blamed = true;
+	b->blamed |= !worst->guess;
+	f->possible = worst->guess;
 	f->fault = SS_FAULT_FREE_USE_RACE;
 	f->use = worst->site;
 	finding_add(c, f);

@@ -36,9 +36,10 @@ struct event {
 	UT_hash_handle hh;
 };
 
-/* The last use of a block on one stream. */
+/* The last use of a block on one stream; of those that need be none the last, too. */
 struct use {
 	uint32_t slot;
+	bool guess;
 	uint64_t n;
 	struct ss_check_site site;
 };
@@ -126,6 +127,8 @@ struct ss_check_site site_of(const struct stream *s, const char *what, uint32_t 
 struct block *block_find(struct ss_check *c, const void *ptr);
 /* The same, also for bytes in front of it that are its padding. */
 struct block *block_around(struct ss_check *c, const void *ptr);
+/* Is a block behind this one nearer to the address, which lies in this one, than its start? */
+bool block_behind_is_nearer(struct ss_check *c, const struct block *b, const void *ptr);
 void block_forget(struct ss_check *c, struct block *b);
 /* Puts it into the list of freed blocks, or of live ones. */
 void block_move(struct ss_check *c, struct block *b, bool freed);

@@ -67,19 +67,41 @@ static const char *or_call(const struct ss_check_site *site)
 	return site->what ? site->what : "a call";
 }
 
-void ss_fault_text(const struct ss_finding *f, char *out, size_t size)
+/* "hipLaunchKernel of k" */
+static const char *name_call(const struct ss_check_site *site, char *out, size_t size)
 {
-	char use[64], free_on[64], alloc[64];
+	snprintf(out, size, "%s%s%s", or_call(site), site->kernel ? " of " : "",
+		 site->kernel ? site->kernel : "");
+	return out;
+}
+
+bool ss_site_argument(const struct ss_check_site *site, char *out, size_t size)
+{
+	if (!site->kernel)
+		return false;
+	if (site->at)
+		snprintf(out, size, "At offset %" PRIu32 " of argument %" PRIu32 " of kernel %s",
+			 site->at, site->argument, site->kernel);
+	else
+		snprintf(out, size, "Argument %" PRIu32 " of kernel %s", site->argument,
+			 site->kernel);
+	return true;
+}
+
+static void write_text(const struct ss_finding *f, char *out, size_t size)
+{
+	char use[64], free_on[64], alloc[64], call[SS_KERNEL_NAME + 64];
 
 	name_stream(&f->use.stream, use, sizeof(use));
 	name_stream(&f->free.stream, free_on, sizeof(free_on));
 	name_stream(&f->alloc.stream, alloc, sizeof(alloc));
+	name_call(&f->use, call, sizeof(call));
 	switch (f->fault) {
 	case SS_FAULT_USE_BEFORE_ALLOC:
 		snprintf(out, size,
 			 "Stream-ordered use before allocation: %s on %s is not ordered after %s "
 			 "on %s",
-			 or_call(&f->use), use, or_call(&f->alloc), alloc);
+			 call, use, or_call(&f->alloc), alloc);
 		break;
 	case SS_FAULT_FREE_BEFORE_ALLOC:
 		snprintf(out, size,
@@ -88,18 +110,18 @@ void ss_fault_text(const struct ss_finding *f, char *out, size_t size)
 			 or_call(&f->free), free_on, or_call(&f->alloc), alloc);
 		break;
 	case SS_FAULT_USE_AFTER_FREE:
-		snprintf(out, size, "Use after free: %s on %s comes after %s on %s",
-			 or_call(&f->use), use, or_call(&f->free), free_on);
+		snprintf(out, size, "Use after free: %s on %s comes after %s on %s", call, use,
+			 or_call(&f->free), free_on);
 		break;
 	case SS_FAULT_USE_FREE_RACE:
 		snprintf(out, size,
 			 "Stream-ordered use after free: nothing orders %s on %s and %s on %s",
-			 or_call(&f->use), use, or_call(&f->free), free_on);
+			 call, use, or_call(&f->free), free_on);
 		break;
 	case SS_FAULT_FREE_USE_RACE:
 		snprintf(out, size,
 			 "Stream-ordered use after free: %s on %s is not ordered after %s on %s",
-			 or_call(&f->free), free_on, or_call(&f->use), use);
+			 or_call(&f->free), free_on, call, use);
 		break;
 	case SS_FAULT_DOUBLE_FREE:
 		snprintf(out, size, "Double free: %s of a block that %s has freed",
@@ -173,6 +195,15 @@ void ss_fault_text(const struct ss_finding *f, char *out, size_t size)
 		break;
 	default: snprintf(out, size, "Unknown");
 	}
+}
+
+void ss_fault_text(const struct ss_finding *f, char *out, size_t size)
+{
+	static const char possible[] = "Possible: ";
+	size_t begin = f->possible ? sizeof(possible) - 1 : 0;
+
+	snprintf(out, size, "%s", possible);
+	write_text(f, out + begin, size - begin);
 }
 
 /* "record an event on A after X, and let B wait for it before Y" */

@@ -56,12 +56,17 @@ static struct call *call_of_thread(void)
 	return mine ? mine : &spare;
 }
 
-static bool ours(const void *ptr, void *unused)
+bool ss_check_ours(const void *ptr)
 {
 	struct ss_found found;
 
-	(void)unused;
 	return ss_find(ss_core, ptr, &found) != SS_ERR_FOREIGN || ss_unmapped(ss_core, ptr);
+}
+
+static bool ours(const void *ptr, void *unused)
+{
+	(void)unused;
+	return ss_check_ours(ptr);
 }
 
 static void describe(const void *tl, struct ss_check_stream *out, void *unused)
@@ -85,6 +90,7 @@ static void start(void)
 		.use_after_free = (tools & SS_CHECK_ORDER) &&
 				  ss_options.check_races != SS_RACES_BEFORE_ALLOC,
 		.frees = tools & SS_CHECK_FREE,
+		.possible = ss_options.check_possible,
 		.ours = ours,
 		.describe = describe,
 		.report = ss_check_report_finding,
@@ -426,7 +432,14 @@ bool ss_operand_use(struct ss_timeline *tl, const struct ss_operand *o)
 
 	call->stream = tl;
 	if (o->ours) {
-		fits = ss_check_use(ss_check_state, tl, o->ptr, o->size, name,
+		const struct ss_check_operand use = {.ptr = o->ptr,
+						     .bytes = o->size,
+						     .guess = o->kind == SS_OPERAND_WORD,
+						     .kernel = o->kernel,
+						     .argument = o->argument,
+						     .at = o->at};
+
+		fits = ss_check_use(ss_check_state, tl, &use, name,
 				    call->has_stack ? call->stack : stack_of_call());
 	} else if (!ss_check_is_device_memory(o->ptr)) {
 		bool pageable = !ss_check_is_host_memory(o->ptr);
@@ -446,14 +459,15 @@ bool ss_operand_use(struct ss_timeline *tl, const struct ss_operand *o)
 
 static bool touch(struct ss_timeline *tl, enum ss_access access, const void *ptr, size_t size)
 {
-	struct ss_operand o = {ptr, size, SS_OPERAND_RANGE, access, false};
+	struct ss_operand o = {
+		.ptr = ptr, .size = size, .kind = SS_OPERAND_RANGE, .access = access};
 	struct call *call = call_of_thread();
 	bool node = call->kind & SS_CALL_NODES;
 
 	if (!tl || !ptr)
 		return true;
 	if (!node && !ss_timeline_capturing(tl)) {
-		o.ours = ours(ptr, NULL);
+		o.ours = ss_check_ours(ptr);
 		return ss_operand_use(tl, &o);
 	}
 	if (call != &spare)

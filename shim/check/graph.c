@@ -226,8 +226,10 @@ static void read_kernel(const hipKernelNodeParams *p, struct ss_operands *uses)
 static void read_memset(const hipMemsetParams *p, struct ss_operands *uses)
 {
 	if (p->width && p->height && p->elementSize)
-		ss_operand_add(uses,
-			       (struct ss_operand){p->dst, 1, SS_OPERAND_RANGE, SS_WRITES, false});
+		ss_operand_add(uses, (struct ss_operand){.ptr = p->dst,
+							 .size = 1,
+							 .kind = SS_OPERAND_RANGE,
+							 .access = SS_WRITES});
 }
 
 static void read_graph(struct graph *x, hipGraph_t graph);

@@ -46,15 +46,18 @@ void ss_operands_drop(struct ss_operands *o)
 	*o = (struct ss_operands){0};
 }
 
-static void add_word(enum ss_kernel_word word, const void *value, void *arg)
+static void add_word(const struct ss_kernel_word *word, void *arg)
 {
-	if (value)
-		ss_operand_add(arg, (struct ss_operand){
-					    .ptr = value,
-					    .kind = word == SS_WORD_POINTER ? SS_OPERAND_POINTER :
-									      SS_OPERAND_WORD,
-					    .access = SS_MAY_WRITE,
-				    });
+	if (word->value)
+		ss_operand_add(arg,
+			       (struct ss_operand){
+				       .ptr = word->value,
+				       .kind = word->pointer ? SS_OPERAND_POINTER : SS_OPERAND_WORD,
+				       .access = SS_MAY_WRITE,
+				       .kernel = word->kernel,
+				       .argument = word->argument,
+				       .at = word->at,
+			       });
 }
 
 void ss_operands_of_kernel(struct ss_operands *o, const void *function, bool host,
@@ -64,13 +67,6 @@ void ss_operands_of_kernel(struct ss_operands *o, const void *function, bool hos
 	o->lost = false;
 	if (!ss_kernel_args(function, host, args, extra, add_word, o))
 		o->lost = true;
-}
-
-static bool is_ours(const void *ptr)
-{
-	struct ss_found found;
-
-	return ss_find(ss_core, ptr, &found) != SS_ERR_FOREIGN;
 }
 
 /* Memory that is not ours may be the host's, whoever made it visible. A word of a structure need be
@@ -88,7 +84,7 @@ bool ss_operands_talk(struct ss_operands *o)
 	bool any = false;
 
 	for (uint32_t i = 0; i < o->count; i++) {
-		o->at[i].ours = is_ours(o->at[i].ptr);
+		o->at[i].ours = ss_check_ours(o->at[i].ptr);
 		any |= talks(&o->at[i]);
 	}
 	return any || (o->lost && ss_check_any_host_memory());

@@ -276,7 +276,7 @@ static const char *packed_of(void *const *extra, size_t *size)
 }
 
 bool ss_kernel_args(const void *function, bool host, void *const *args, void *const *extra,
-		    void (*fn)(enum ss_kernel_word word, const void *value, void *arg), void *arg)
+		    void (*fn)(const struct ss_kernel_word *word, void *arg), void *arg)
 {
 	const struct kernel *k = kernel_of(function, host);
 	const char *packed;
@@ -295,10 +295,13 @@ bool ss_kernel_args(const void *function, bool host, void *const *args, void *co
 		    (packed && (a->offset > packed_size || a->size > packed_size - a->offset)))
 			continue; /* the launch fails */
 		for (uint32_t at = 0; at + sizeof(void *) <= a->size; at += sizeof(void *)) {
-			const void *word;
+			struct ss_kernel_word word = {.pointer = a->pointer,
+						      .kernel = k->name,
+						      .argument = i + 1,
+						      .at = at};
 
-			memcpy(&word, value + at, sizeof(word));
-			fn(a->pointer ? SS_WORD_POINTER : SS_WORD_INSIDE, word, arg);
+			memcpy(&word.value, value + at, sizeof(word.value));
+			fn(&word, arg);
 		}
 	}
 	return true;

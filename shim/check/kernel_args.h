@@ -9,12 +9,15 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-/* What a word of an argument is. */
-enum ss_kernel_word {
-	SS_WORD_POINTER, /* an argument of pointer type */
-	/* Eight bytes of an argument that is passed by value, which may be a pointer */
-	SS_WORD_INSIDE,
+/* A word of an argument. */
+struct ss_kernel_word {
+	const void *value;
+	bool pointer;       /* an argument of pointer type; else eight bytes that may be one */
+	const char *kernel; /* its name, which stays */
+	uint32_t argument;  /* from 1 */
+	uint32_t at;        /* bytes from its start */
 };
 
 /* Is this the address of a host function that stands for a kernel? */
@@ -24,6 +27,6 @@ bool ss_kernel_is_host(const void *function);
  * arguments, or `extra` what hipModuleLaunchKernel takes in its place. False: the layout is not
  * known, and `fn` was not called. */
 bool ss_kernel_args(const void *function, bool host, void *const *args, void *const *extra,
-		    void (*fn)(enum ss_kernel_word word, const void *value, void *arg), void *arg);
+		    void (*fn)(const struct ss_kernel_word *word, void *arg), void *arg);
 
 #endif

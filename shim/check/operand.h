@@ -19,7 +19,9 @@ struct ss_operand {
 	size_t size;
 	enum ss_operand_kind kind;
 	enum ss_access access;
-	bool ours; /* it lies in memory of the pools, as ss_operands_talk() has found */
+	bool ours;             /* it lies in memory of the pools, as ss_operands_talk() has found */
+	const char *kernel;    /* of which it is an argument */
+	uint32_t argument, at; /* which one, and where in it */
 };
 
 /* All of it 0: none. */
@@ -29,6 +31,8 @@ struct ss_operands {
 	struct ss_operand *at;
 };
 
+/* Does the address lie in memory that the pools hold, or held for a block that was guarded? */
+bool ss_check_ours(const void *ptr);
 /* Those of the call that the thread is in. NULL: host memory was out. */
 struct ss_operands *ss_operands_of_call(void);
 void ss_operand_add(struct ss_operands *o, struct ss_operand operand);

@@ -93,19 +93,21 @@ static void put_frames(FILE *out, uint32_t stack)
 
 static void put_site(FILE *out, const char *did, const struct ss_check_site *site)
 {
-	char stream[128];
+	char stream[128], argument[SS_KERNEL_NAME + 64];
 
 	if (!site->what)
 		return;
 	ss_stream_text(&site->stream, stream, sizeof(stream));
 	fprintf(out, LINE "    %s by %s%s%s\n", did, site->what, site->stream.number ? " on " : "",
 		site->stream.number ? stream : "");
+	if (ss_site_argument(site, argument, sizeof(argument)))
+		fprintf(out, LINE "        %s\n", argument);
 	put_frames(out, site->stack);
 }
 
 static void put_text(FILE *out, const struct ss_finding *f)
 {
-	char text[512];
+	char text[SS_KERNEL_NAME + 512];
 
 	ss_fault_text(f, text, sizeof(text));
 	fprintf(out, LINE "%s\n", text);
@@ -193,6 +195,12 @@ static void put_json_site(FILE *out, const char *name, const struct ss_check_sit
 			"\"kind\": \"%s\"}",
 			site->stream.number, (uintptr_t)site->stream.handle, site->stream.dev,
 			kinds[site->stream.kind]);
+	if (site->kernel) {
+		fprintf(out, ", \"kernel\": ");
+		put_string(out, site->kernel);
+		fprintf(out, ", \"argument\": %" PRIu32 ", \"argument_offset\": %" PRIu32,
+			site->argument, site->at);
+	}
 	fprintf(out, ", \"frames\": [");
 	for (uint32_t i = 0; i < count; i++) {
 		fprintf(out, "%s{", i ? ", " : "");
@@ -207,7 +215,7 @@ static void put_json_site(FILE *out, const char *name, const struct ss_check_sit
 
 static void put_json(FILE *out, const struct ss_finding *f)
 {
-	char text[512], mend[512];
+	char text[SS_KERNEL_NAME + 512], mend[512];
 
 	ss_fault_text(f, text, sizeof(text));
 	ss_fault_mend(f, mend, sizeof(mend));
@@ -215,6 +223,8 @@ static void put_json(FILE *out, const struct ss_finding *f)
 		"{\"kind\": \"finding\", \"number\": %" PRIu64 ", \"fault\": \"%s\", \"text\": ",
 		f->number, ss_fault_name(f->fault));
 	put_string(out, text);
+	if (f->possible)
+		fprintf(out, ", \"possible\": true");
 	fprintf(out, ", \"did\": \"%s\", \"mend\": ", ss_fault_did(f->fault));
 	put_string(out, mend);
 	fprintf(out,
@@ -275,7 +285,7 @@ void ss_check_report_finding(const struct ss_finding *f, void *unused)
 }
 
 struct totals {
-	uint64_t errors, distinct, leaked_bytes, leaked_blocks;
+	uint64_t errors, distinct, possible, leaked_bytes, leaked_blocks;
 };
 
 static void total(const struct ss_finding *f, void *arg)
@@ -283,8 +293,8 @@ static void total(const struct ss_finding *f, void *arg)
 	struct totals *t = arg;
 
 	if (f->fault != SS_FAULT_LEAK) {
-		t->errors += f->count;
-		t->distinct++;
+		*(f->possible ? &t->possible : &t->errors) += f->count;
+		t->distinct += !f->possible;
 		if (f->count > 1)
 			put_whole(put_count, f);
 		return;
@@ -327,10 +337,11 @@ static void put_summary(FILE *out, const struct ss_finding *unused)
 			", \"checked\": %" PRIu64 ", \"unknown_order\": %" PRIu64
 			", \"bypassed\": %" PRIu64 ", \"forgotten\": %" PRIu64
 			", \"unknown_kernels\": %" PRIu64 ", \"unknown_graphs\": %" PRIu64
-			", \"not_compared\": %" PRIu64 "}\n",
+			", \"not_compared\": %" PRIu64 ", \"possible\": %" PRIu64 "}\n",
 			totals.errors, totals.distinct, totals.leaked_bytes, totals.leaked_blocks,
 			counts.checked, counts.unknown, counts.blind, counts.forgotten,
-			skipped.kernels, skipped.graphs, skipped.bytes);
+			skipped.kernels, skipped.graphs, skipped.bytes,
+			counts.possible + totals.possible);
 		return;
 	}
 	if (ss_options.check & SS_CHECK_LEAK)
@@ -339,6 +350,11 @@ static void put_summary(FILE *out, const struct ss_finding *unused)
 			totals.leaked_bytes, totals.leaked_blocks);
 	fprintf(out, LINE "ERROR SUMMARY: %" PRIu64 " error%s, %" PRIu64 " of them different\n",
 		totals.errors, totals.errors == 1 ? "" : "s", totals.distinct);
+	if (counts.possible)
+		fprintf(out,
+			LINE "NOT TOLD: %" PRIu64
+			     " possible errors (SOMASHIM_CHECK_POSSIBLE=1 tells them)\n",
+			counts.possible);
 	fprintf(out,
 		LINE "CHECKED: %" PRIu64 " uses and frees. NOT CHECKED: %" PRIu64
 		     " whose order is not known, %" PRIu64

@@ -19,16 +19,16 @@
 #define BYTES 4096
 
 /* `expect` is what the checker has to say: the fault, the call of the use (or of the free, for
- * faults of a free), and the streams of both sides by their numbers, 0 for none. Of overwritten
+ * faults of a free), and the streams of both sides by their numbers, 0 for none. "possible" in
+ * front of it: only with SOMASHIM_CHECK_POSSIBLE, without which nothing is said. Of overwritten
  * padding, the call of the allocation, the first bad byte and how many are bad. Of a write after a
  * free, the call and the stream of the free, the stream of the allocation, the first bad byte and
  * how many are bad. Of padding in front of a block "before" and how far the first bad byte is. Of a
- * fault the calls of the allocation and the free, and where. NULL: nothing.
- * Behind a | is what is different where all blocks are guarded and have padding in front.
- * "-": it is not run, as nobody knows what it writes to. A program that exits with 77 lacks a call
- * in this release. There are two devices.
- * Streams are numbered in the order in which they appear, and the program makes `a`, `b` and `c`
- * first: they are 1, 2 and 3. */
+ * fault the calls of the allocation and the free, and where. NULL: nothing. Behind a | is what is
+ * different where all blocks are guarded and have padding in front. "-": it is not run, as nobody
+ * knows what it writes to. A program that exits with 77 lacks a call in this release. There are two
+ * devices. Streams are numbered in the order in which they appear, and the program makes `a`, `b`
+ * and `c` first: they are 1, 2 and 3. */
 struct program {
 	const char *name;
 	void (*run)(void);

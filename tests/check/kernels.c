@@ -153,6 +153,25 @@ static void kernel_after_free(void)
 	launch_fill(p, a);
 }
 
+/* A guarded block has lost its memory by now. */
+static void kernel_after_free_and_wait(void)
+{
+	void *p = block(a);
+
+	OK(hipFreeAsync(p, a));
+	OK(hipStreamSynchronize(a));
+	launch_fill(p, a);
+}
+
+static void kernel_after_hip_free(void)
+{
+	void *p;
+
+	OK(hipMalloc(&p, BYTES));
+	OK(hipFree(p));
+	launch_fill(p, a);
+}
+
 static void kernel_races_with_free(void)
 {
 	void *p = block(a);
@@ -386,6 +405,36 @@ static void pointer_in_structure(void)
 	OK(hipFreeAsync(s.p, a));
 }
 
+/* The free is after neither of the two uses, of which the first is certain. */
+static void free_under_both(void)
+{
+	struct {
+		long n;
+		void *p;
+		long m;
+	} s = {1, block(a), 2};
+	int n = 1;
+
+	order(a, b);
+	launch_fill(s.p, b);
+	launch("in_struct", b, (void *[]){&n, &s});
+	OK(hipFreeAsync(s.p, a));
+}
+
+/* An array whose indices begin with 1 has its base in front of its block, in another one. */
+static void base_in_front(void)
+{
+	char *p[2], *low, *high;
+
+	OK(hipMallocAsync((void **)&p[0], BYTES, a));
+	OK(hipMallocAsync((void **)&p[1], BYTES, a));
+	low = p[p[0] > p[1]];
+	high = p[p[0] < p[1]];
+	OK(hipFreeAsync(low, a));
+	launch_fill(low + BYTES - 16, a);
+	OK(hipFreeAsync(high, a));
+}
+
 const struct program wrong_kernels[] = {
 	{"kernel-before-allocation", kernel_before_allocation,
 	 "use-before-alloc hipModuleLaunchKernel 2 1"},
@@ -416,7 +465,16 @@ const struct program wrong_kernels[] = {
 	{"config-after-free", config_after_free, "use-after-free hipLaunchKernelExC 1 1"},
 	{"driver-config-after-free", driver_config_after_free,
 	 "use-after-free hipDrvLaunchKernelEx 1 1"},
-	{"pointer-in-structure", pointer_in_structure, "free-before-use hipModuleLaunchKernel 2 1"},
+	{"pointer-in-structure", pointer_in_structure,
+	 "possible free-before-use hipModuleLaunchKernel 2 1"},
+	{"base-in-front", base_in_front,
+	 "possible use-after-free hipModuleLaunchKernel 1 1|"
+	 "use-after-free hipModuleLaunchKernel 1 1"}, /* where no block is near */
+	{"kernel-after-free-and-wait", kernel_after_free_and_wait,
+	 "use-after-free hipModuleLaunchKernel 1 1"},
+	{"kernel-after-hip-free", kernel_after_hip_free,
+	 "use-after-free hipModuleLaunchKernel 1 0"},
+	{"free-under-both", free_under_both, "free-before-use hipModuleLaunchKernel 2 1"},
 	{"write-past-end", write_past_end,
 	 "overwritten-padding hipMallocAsync 0 3|memory-fault hipMallocAsync past 0"},
 	{"write-far-past-end", write_far_past_end,

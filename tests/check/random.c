@@ -112,9 +112,16 @@ static void allocate(int s, int b)
 		.state = 1, .alloc = step(s, 0), .alloc_on = s, .number = ++p.blocks};
 }
 
+static void accesses(int s, int b)
+{
+	const struct ss_check_operand o = {.ptr = memory[b], .bytes = SIZE};
+
+	(void)ss_check_use(p.check, &streams[s], &o, "use", 2);
+}
+
 static void use(int s, int b)
 {
-	(void)ss_check_use(p.check, &streams[s], memory[b], SIZE, "use", 2);
+	accesses(s, b);
 	p.block[b].uses |= step(s, 0);
 }
 
@@ -204,7 +211,7 @@ static void held_free(int x, int y, int b)
 	(void)step(x, 0);
 	p.wild[x] = true;
 	release(x, b);
-	(void)ss_check_use(p.check, &streams[y], memory[b], SIZE, "use", 2);
+	accesses(y, b);
 	(void)step(y, 0);
 	tell(y);
 	p.block[b].state = 0; /* no error is put there */
@@ -264,6 +271,9 @@ static void legal_step(void)
 		release(s, b);
 	else
 		use(s, b);
+	/* A copy to the host, which may see that it has ended. */
+	if (draw(12) == 0)
+		tell(s);
 }
 
 /* ---- errors ------------------------------------------------------------------------- */
@@ -294,14 +304,14 @@ static enum ss_fault error(bool *good)
 
 		if (p.wild[k->free_on])
 			return SS_FAULTS; /* it was so perhaps when it freed */
-		(void)ss_check_use(p.check, &streams[s], memory[b], SIZE, "use", 2);
+		accesses(s, b);
 		*good = names(ordered ? SS_FAULT_USE_AFTER_FREE : SS_FAULT_USE_FREE_RACE, b,
 			      &p.last.use, s, &p.last.free, k->free_on);
 		return ordered ? SS_FAULT_USE_AFTER_FREE : SS_FAULT_USE_FREE_RACE;
 	}
 	if (k->alloc & ~before(s)) {
 		if (draw(2) || (k->uses & ~before(s))) {
-			(void)ss_check_use(p.check, &streams[s], memory[b], SIZE, "use", 2);
+			accesses(s, b);
 			*good = names(SS_FAULT_USE_BEFORE_ALLOC, b, &p.last.use, s, &p.last.alloc,
 				      k->alloc_on);
 			return SS_FAULT_USE_BEFORE_ALLOC;

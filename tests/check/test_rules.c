@@ -61,7 +61,8 @@ static void allocate(const char *stream)
 
 static bool use(const char *stream, const char *at, uint64_t bytes)
 {
-	return ss_check_use(check, stream, at, bytes, "use", 2);
+	return ss_check_use(check, stream, &(struct ss_check_operand){.ptr = at, .bytes = bytes},
+			    "use", 2);
 }
 
 static void release(const char *stream)
