@@ -181,6 +181,10 @@ void ss_check_pool_use(struct ss_check *c, const void *handle, const char *what,
 /* A command on the stream is about to be enqueued. False: it leaves the block. */
 bool ss_check_use(struct ss_check *c, const void *stream, const struct ss_check_operand *o,
 		  const char *what, uint32_t stack);
+/* One that begins in memory of the pools that no block has. `stream` NULL: it is not enqueued
+ * yet. */
+void ss_check_outside(struct ss_check *c, const void *stream, const struct ss_check_operand *o,
+		      const char *what, uint32_t stack);
 /* The same of one that is not enqueued yet, but made a node of a graph. */
 bool ss_check_fits(struct ss_check *c, const void *ptr, uint64_t bytes, const char *what,
 		   uint32_t stack);

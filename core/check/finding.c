@@ -106,6 +106,26 @@ void ss_check_memory_fault(struct ss_check *c, uint64_t address)
 	pthread_mutex_unlock(&c->lock);
 }
 
+/* The block that is meant is the one that begins inside the access, or else the last one before
+ * it. */
+void ss_check_outside(struct ss_check *c, const void *stream, const struct ss_check_operand *o,
+		      const char *what, uint32_t stack)
+{
+	struct ss_finding f = {
+		.fault = SS_FAULT_OUT_OF_BOUNDS, .address = (uintptr_t)o->ptr, .bytes = o->bytes};
+	const struct block *b;
+
+	pthread_mutex_lock(&c->lock);
+	if (!block_around(c, o->ptr)) {
+		b = block_before(c, f.address + f.bytes - 1);
+		if (b)
+			block_describe(b, &f);
+		f.use = site_of(stream_get(c, stream), what, stack);
+		finding_add(c, &f);
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
 static void add_leak(struct ss_check *c, const struct block *b)
 {
 	struct ss_finding f = {.fault = SS_FAULT_LEAK};

@@ -145,7 +145,16 @@ static void write_text(const struct ss_finding *f, char *out, size_t size)
 			 or_call(&f->free));
 		break;
 	case SS_FAULT_OUT_OF_BOUNDS:
-		if (f->address < f->base)
+		if (!f->block)
+			snprintf(out, size,
+				 "Out of bounds: %s of %" PRIu64 " bytes begins where no block is",
+				 or_call(&f->use), f->bytes);
+		else if (f->address >= f->base && f->address - f->base > f->size)
+			snprintf(out, size,
+				 "Out of bounds: %s of %" PRIu64 " bytes begins %" PRIu64
+				 " bytes past the end of the block",
+				 or_call(&f->use), f->bytes, f->address - f->base - f->size);
+		else if (f->address < f->base)
 			snprintf(out, size,
 				 "Out of bounds: %s of %" PRIu64 " bytes begins %" PRIu64
 				 " bytes before the block",
@@ -251,8 +260,9 @@ void ss_fault_mend(const struct ss_finding *f, char *out, size_t size)
 		snprintf(out, size, "Free only what an allocation returned, and only once.");
 		break;
 	case SS_FAULT_OUT_OF_BOUNDS:
-		if (f->address - f->base > f->size) /* in front of it, too */
-			snprintf(out, size, "Let %s begin inside the block.", or_call(&f->use));
+		if (!f->block || f->address - f->base > f->size) /* in front of it, too */
+			snprintf(out, size, "Let %s begin inside %s block.", or_call(&f->use),
+				 f->block ? "the" : "a");
 		else
 			snprintf(out, size,
 				 "Let %s use at most %" PRIu64

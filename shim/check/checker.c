@@ -424,6 +424,21 @@ void ss_check_pool_used(hipMemPool_t handle)
 	ss_check_pool_use(ss_check_state, handle, name_of_call(), stack_of_call());
 }
 
+/* Is it memory of the pools that no block has? The pools give a block more than it asks for. */
+static bool is_nobodys(const void *ptr)
+{
+	struct ss_finding about;
+	struct ss_found found;
+
+	switch (ss_find(ss_core, ptr, &found)) {
+	case SS_ERR_INVALID: return true;
+	case SS_OK:
+		(void)ss_check_block(ss_check_state, (void *)(uintptr_t)found.start, &about);
+		return about.block && (uintptr_t)ptr - about.base > about.size;
+	default: return false;
+	}
+}
+
 bool ss_operand_use(struct ss_timeline *tl, const struct ss_operand *o)
 {
 	struct call *call = call_of_thread();
@@ -441,6 +456,8 @@ bool ss_operand_use(struct ss_timeline *tl, const struct ss_operand *o)
 
 		fits = ss_check_use(ss_check_state, tl, &use, name,
 				    call->has_stack ? call->stack : stack_of_call());
+		if (o->size && is_nobodys(o->ptr))
+			ss_check_outside(ss_check_state, tl, &use, name, stack_of_call());
 	} else if (!ss_check_is_device_memory(o->ptr)) {
 		bool pageable = !ss_check_is_host_memory(o->ptr);
 
@@ -474,6 +491,10 @@ static bool touch(struct ss_timeline *tl, enum ss_access access, const void *ptr
 		ss_operand_add(&call->uses, o);
 	if (call != &spare && !node)
 		call->captured = tl;
+	if (is_nobodys(ptr))
+		ss_check_outside(ss_check_state, NULL,
+				 &(struct ss_check_operand){.ptr = ptr, .bytes = size},
+				 name_of_call(), stack_of_call());
 	return ss_check_fits(ss_check_state, ptr, size, name_of_call(), stack_of_call());
 }
 

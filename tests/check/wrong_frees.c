@@ -135,6 +135,35 @@ static void copy_past_end(void)
 	OK(hipFreeAsync(q, a));
 }
 
+/* What begins outside of every block is no less wrong. */
+static void copy_from_before_start(void)
+{
+	char here[64] = {0}, *p, *q;
+
+	OK(hipMalloc((void **)&p, BYTES));
+	OK(hipMalloc((void **)&q, BYTES));
+	(void)hipMemcpy((p > q ? p : q) - 8, here, 64, hipMemcpyHostToDevice);
+	OK(hipFree(p));
+	OK(hipFree(q));
+}
+
+static void copy_far_past_end(void)
+{
+	char here[64] = {0}, *p;
+
+	OK(hipMalloc((void **)&p, BYTES));
+	refused(hipMemcpy(p + BYTES + 4096, here, 64, hipMemcpyHostToDevice));
+	OK(hipFree(p));
+}
+
+static void memset_far_past_end(void)
+{
+	char *p = block(a);
+
+	(void)hipMemsetAsync(p + BYTES + 4096, 1, 64, b); /* which the pools let do it */
+	OK(hipFreeAsync(p, a));
+}
+
 /* ---- leaks ----------------------------------------------------------------------- */
 
 static void leak(void)
@@ -177,6 +206,10 @@ const struct program wrong_frees[] = {
 	 "destroyed-pool hipDeviceSetMemPool 0 0"},
 	{"memset-past-end", memset_past_end, "out-of-bounds hipMemsetAsync 1 1"},
 	{"copy-past-end", copy_past_end, "out-of-bounds hipMemcpyAsync 1 1"},
+	{"copy-from-before-start", copy_from_before_start, "out-of-bounds hipMemcpy 4 0"},
+	{"copy-far-past-end", copy_far_past_end,
+	 "out-of-bounds hipMemcpy 4 0|memory-fault hipMalloc past 4096"},
+	{"memset-far-past-end", memset_far_past_end, "out-of-bounds hipMemsetAsync 2 1|-"},
 	{"leak", leak, "leak hipMallocAsync 4096 1"},
 	{"leak-of-many", leak_of_many, "leak hipMalloc 12288 3"},
 	{"leak-of-overwritten-pointer", leak_of_overwritten_pointer, "leak hipMallocAsync 4096 1"},
