@@ -441,6 +441,8 @@ static hipError_t free_ours(void *ptr)
 
 static hipError_t freed_host(hipError_t err, void *ptr)
 {
+	if (unlikely(ss_checking) && err != hipSuccess)
+		ss_check_host_memory_kept(ptr);
 	if (unlikely(ss_checking) && err == hipErrorInvalidValue)
 		ss_check_freed(NULL, ptr, false);
 	return ss_result(err);

@@ -217,13 +217,34 @@ void ss_check_padded(struct ss_check *c, void (*fn)(const struct ss_finding *, u
 	pthread_mutex_unlock(&c->lock);
 }
 
-void ss_check_forget(struct ss_check *c)
+void ss_check_reset_done(struct ss_check *c, bool (*there)(const void *ptr), bool leaks,
+			 const char *what, uint32_t stack)
 {
+	struct block *b, *next;
+
 	pthread_mutex_lock(&c->lock);
 	host_waited(c, NULL);
-	for (int freed = 0; freed < 2; freed++)
-		while (c->list[freed].oldest)
-			block_forget(c, c->list[freed].oldest);
+	for (b = c->list[0].oldest; b; b = next) {
+		next = b->next;
+		if (there((void *)b->base))
+			continue; /* of another device */
+		if (leaks)
+			leak_add(c, b);
+		b->free = site_of(NULL, what, stack);
+		b->barrier = true;
+		block_move(c, b, true);
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+void ss_check_taken(struct ss_check *c, const void *base, uint64_t size)
+{
+	struct block *b;
+
+	pthread_mutex_lock(&c->lock);
+	while ((b = overlapping(c, (uintptr_t)base, (uintptr_t)base + (size ? size : 1))) &&
+	       b->freed)
+		block_forget(c, b);
 	pthread_mutex_unlock(&c->lock);
 }
 

@@ -173,6 +173,11 @@ void ss_check_free_failed(struct ss_check *c, void *ptr);
 /* A free was refused. */
 void ss_check_bad_free(struct ss_check *c, void *ptr, const void *stream, const char *what,
 		       uint32_t stack);
+/* A free of memory that is not of the pools and that another call has freed. */
+void ss_check_freed_twice(struct ss_check *c, void *ptr, const struct ss_check_site *first,
+			  const char *what, uint32_t stack);
+/* The addresses are memory of the runtime from now on, so no freed block is meant by them. */
+void ss_check_taken(struct ss_check *c, const void *base, uint64_t size);
 /* A call frees memory that another call has to free: a live block, or host memory. */
 void ss_check_wrong_free(struct ss_check *c, void *ptr, const char *what, uint32_t stack);
 /* A pool was destroyed; and: a call got a handle that is no live pool's. */
@@ -210,8 +215,10 @@ void ss_check_padded(struct ss_check *c,
 		     void (*fn)(const struct ss_finding *about, uint64_t padding, void *arg),
 		     void *arg);
 
-/* All blocks are gone, and so is all work (hipDeviceReset). */
-void ss_check_forget(struct ss_check *c);
+/* A call has taken the memory of a device along, and its work: blocks that are not `there` any more
+ * count as freed by it. With `leaks` they are leaked. `there` is called as `ours` is. */
+void ss_check_reset_done(struct ss_check *c, bool (*there)(const void *ptr), bool leaks,
+			 const char *what, uint32_t stack);
 /* Calls `fn` for each distinct finding. With `leaks` live blocks are added first, by call stack. */
 void ss_check_findings(struct ss_check *c, bool leaks,
 		       void (*fn)(const struct ss_finding *, void *), void *arg);

@@ -126,7 +126,7 @@ void ss_check_outside(struct ss_check *c, const void *stream, const struct ss_ch
 	pthread_mutex_unlock(&c->lock);
 }
 
-static void add_leak(struct ss_check *c, const struct block *b)
+void leak_add(struct ss_check *c, const struct block *b)
 {
 	struct ss_finding f = {.fault = SS_FAULT_LEAK};
 	struct counted *e;
@@ -149,7 +149,7 @@ void ss_check_findings(struct ss_check *c, bool leaks,
 
 	pthread_mutex_lock(&c->lock);
 	for (const struct block *b = leaks ? c->list[0].oldest : NULL; b; b = b->next)
-		add_leak(c, b);
+		leak_add(c, b);
 	HASH_ITER(hh, c->findings, e, next)
 		fn(&e->f, arg);
 	pthread_mutex_unlock(&c->lock);

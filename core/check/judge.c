@@ -255,7 +255,9 @@ void ss_check_bad_free(struct ss_check *c, void *ptr, const void *stream, const 
 
 	pthread_mutex_lock(&c->lock);
 	b = block_find(c, ptr);
-	if (b && b->freed && c->opt.ours && !c->opt.ours(ptr, c->opt.arg)) {
+	/* What the pools gave back may be anybody's, but then somebody would have freed it now. */
+	if (b && b->freed && b->base != (uintptr_t)ptr && c->opt.ours &&
+	    !c->opt.ours(ptr, c->opt.arg)) {
 		block_forget(c, b);
 		b = NULL;
 	}
@@ -265,6 +267,20 @@ void ss_check_bad_free(struct ss_check *c, void *ptr, const void *stream, const 
 	}
 	f.use = site_of(stream_get(c, stream), what, stack);
 	if (c->opt.frees && (!b || b->freed || f.fault == SS_FAULT_INTERIOR_FREE))
+		finding_add(c, &f);
+	pthread_mutex_unlock(&c->lock);
+}
+
+void ss_check_freed_twice(struct ss_check *c, void *ptr, const struct ss_check_site *first,
+			  const char *what, uint32_t stack)
+{
+	struct ss_finding f = {.address = (uintptr_t)ptr,
+			       .fault = SS_FAULT_DOUBLE_FREE,
+			       .use = site_of(NULL, what, stack),
+			       .free = *first};
+
+	pthread_mutex_lock(&c->lock);
+	if (c->opt.frees)
 		finding_add(c, &f);
 	pthread_mutex_unlock(&c->lock);
 }

@@ -137,6 +137,7 @@ void block_describe(const struct block *b, struct ss_finding *f);
 
 /* finding.c */
 void finding_add(struct ss_check *c, struct ss_finding *f);
+void leak_add(struct ss_check *c, const struct block *b);
 void findings_drop(struct ss_check *c);
 
 /* pool.c */

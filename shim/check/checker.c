@@ -25,6 +25,7 @@ struct call {
 	bool has_stack;
 	struct ss_timeline *stream; /* of its last access, which is known */
 	void *freed;                /* a block that it is freeing */
+	void *gone;                 /* memory of the host that it is freeing */
 	bool pageable;              /* it uses memory that is neither ours nor known to be pinned */
 	bool told;                  /* the host may see that it has ended, or waits for it */
 	bool to_host;               /* it copies to the host */
@@ -56,11 +57,17 @@ static struct call *call_of_thread(void)
 	return mine ? mine : &spare;
 }
 
-bool ss_check_ours(const void *ptr)
+/* Do the pools hold it? */
+static bool is_there(const void *ptr)
 {
 	struct ss_found found;
 
-	return ss_find(ss_core, ptr, &found) != SS_ERR_FOREIGN || ss_unmapped(ss_core, ptr);
+	return ss_find(ss_core, ptr, &found) != SS_ERR_FOREIGN;
+}
+
+bool ss_check_ours(const void *ptr)
+{
+	return is_there(ptr) || ss_unmapped(ss_core, ptr);
 }
 
 static bool ours(const void *ptr, void *unused)
@@ -112,11 +119,31 @@ static void start(void)
 	ss_slow_reasons_add(1); /* each call has to come by here */
 }
 
+static void count(const struct ss_finding *about, uint64_t padding, void *arg)
+{
+	(void)about;
+	(void)padding;
+	++*(uint64_t *)arg;
+}
+
+static uint64_t padded_blocks(void)
+{
+	uint64_t n = 0;
+
+	ss_check_padded(ss_check_state, count, &n);
+	return n;
+}
+
+static bool exit_looked;
+
 /* _exit() may be called in a signal handler, in a thread that is inside the checker. */
 static void finish(void)
 {
-	if (ss_checking && ss_check_idle(ss_check_state))
-		ss_check_report_end(ss_options.check & SS_CHECK_LEAK);
+	if (!ss_checking || !ss_check_idle(ss_check_state))
+		return;
+	for (uint64_t n = exit_looked ? 0 : padded_blocks(); n; n--)
+		ss_check_skip_bytes();
+	ss_check_report_end(ss_options.check & SS_CHECK_LEAK);
 }
 
 struct list {
@@ -153,6 +180,7 @@ static void before_exit(void)
 
 	if (!ss_checking || !(ss_options.check & (SS_CHECK_BOUNDS | SS_CHECK_POISON)))
 		return;
+	exit_looked = true;
 	ss_check_padded(ss_check_state, list_add, &l);
 	bool idle = ss_padding_all_idle();
 	for (size_t i = 0; i < l.count; i++)
@@ -314,8 +342,13 @@ void ss_check_reached(struct ss_timeline *tl)
 
 void ss_check_reset(void)
 {
-	ss_check_forget(ss_check_state);
+	uint64_t before = padded_blocks(), after;
+
+	ss_check_reset_done(ss_check_state, is_there, ss_options.check & SS_CHECK_LEAK,
+			    name_of_call(), stack_of_call());
 	ss_read_forget();
+	for (after = padded_blocks(); after < before; after++)
+		ss_check_skip_bytes();
 }
 
 /* ---- memory -------------------------------------------------------------------- */
@@ -397,12 +430,31 @@ bool ss_check_not_freed(void *ptr)
 
 void ss_check_freed(struct ss_timeline *tl, void *ptr, bool ok)
 {
+	struct ss_check_site first;
+
 	if (!ok && ss_check_not_freed(ptr))
 		return;
 	if (!tl && ss_check_is_pinned(ptr)) /* hipFree, which some releases let do it */
 		ss_check_wrong_free(ss_check_state, ptr, name_of_call(), stack_of_call());
+	else if (!ok && ss_check_host_memory_was(ptr, &first))
+		ss_check_freed_twice(ss_check_state, ptr, &first, name_of_call(), stack_of_call());
 	else if (!ok)
 		ss_check_bad_free(ss_check_state, ptr, tl, name_of_call(), stack_of_call());
+	if (ok)
+		ss_check_host_memory_gone(ptr);
+}
+
+void ss_check_host_memory_gone(void *ptr)
+{
+	struct ss_check_site site = {.what = name_of_call(), .stack = stack_of_call()};
+
+	call_of_thread()->gone = ss_check_host_memory_end(ptr, &site) ? ptr : NULL;
+}
+
+void ss_check_host_memory_kept(void *ptr)
+{
+	if (call_of_thread()->gone == ptr)
+		ss_check_host_memory_back(ptr);
 }
 
 void ss_check_host_free(void *ptr)

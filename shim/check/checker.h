@@ -125,7 +125,9 @@ void ss_check_pool_used(hipMemPool_t handle);
 void ss_check_host_memory(void *ptr, size_t size, bool pinned);
 /* Memory of a graph. */
 void ss_check_device_memory(void *ptr, size_t size);
+/* The call frees it, or takes it back from the device; and: it did not. */
 void ss_check_host_memory_gone(void *ptr);
+void ss_check_host_memory_kept(void *ptr);
 /* A command that is about to go on tl uses `size` bytes at ptr. False: it leaves the block. */
 bool ss_check_access(struct ss_timeline *tl, enum ss_access access, const void *ptr, size_t size);
 /* A command that waits for a value at ptr, or writes one. */

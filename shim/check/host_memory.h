@@ -6,11 +6,18 @@
 
 #include <stdbool.h>
 
+#include "core/check/check.h"
+
 bool ss_check_is_host_memory(const void *ptr);
 /* Memory of graphs, which only the device sees. */
 bool ss_check_is_device_memory(const void *ptr);
 /* Does memory of hipHostMalloc and its like begin here? */
 bool ss_check_is_pinned(const void *ptr);
+/* The call at `site` frees what begins at the address. False: there is none. And: it does not. */
+void ss_check_host_memory_back(const void *ptr);
+bool ss_check_host_memory_end(void *ptr, const struct ss_check_site *site);
+/* Did there begin memory that has been freed? The latest of them are remembered. */
+bool ss_check_host_memory_was(const void *ptr, struct ss_check_site *site);
 /* Was there ever any? If not, no kernel can talk to the host. */
 bool ss_check_any_host_memory(void);
 

@@ -193,7 +193,7 @@ const struct program wrong_commands[] = {
 	{"refused-copy-and-free-elsewhere", refused_copy_and_free_elsewhere,
 	 "out-of-bounds hipMemcpyAsync 2 1"},
 	{"refused-copy-that-waits", refused_copy_that_waits, "out-of-bounds hipMemcpy 4 1"},
-	{"host-memory-freed-twice", host_memory_freed_twice, "invalid-free hipHostFree 0 0"},
+	{"host-memory-freed-twice", host_memory_freed_twice, "double-free hipHostFree 0 0"},
 	{NULL, NULL, NULL},
 };
 

@@ -14,6 +14,6 @@ somashim=$1
 check 0 '^========= CHECKED: 4 uses and frees' "$2" linked "$3"
 LD_PRELOAD=$(realpath "$3") check 0 '^========= CHECKED: 2 uses and frees' "$2" once # of the library that is preloaded
 check 9 '^========= ERROR SUMMARY: 2 errors$' "$2" twice
-for how in leak quick now; do
+for how in leak quick now reset; do
 	check 9 '^========= LEAK SUMMARY: 4096 bytes leaked in 1 allocation$' "$2" $how
 done

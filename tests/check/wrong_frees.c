@@ -83,6 +83,44 @@ static void hip_free_of_host_memory(void)
 	(void)hipFree(host);
 }
 
+static void double_free_of_managed(void)
+{
+	void *p;
+
+	OK(hipMallocManaged(&p, BYTES, hipMemAttachGlobal));
+	OK(hipFree(p));
+	refused(hipFree(p));
+}
+
+static void hip_free_of_freed_host_memory(void)
+{
+	void *host;
+
+	OK(hipHostMalloc(&host, BYTES, 0));
+	OK(hipHostFree(host));
+	refused(hipFree(host));
+}
+
+static void free_after_reset(void)
+{
+	void *p;
+
+	OK(hipMalloc(&p, BYTES));
+	OK(hipDeviceReset());
+	refused(hipFree(p));
+}
+
+static void leak_at_reset(void)
+{
+	void *p;
+
+	OK(hipMalloc(&p, BYTES));
+	(void)block(a);
+	OK(hipDeviceReset());
+	OK(hipStreamCreateWithFlags(&a, hipStreamNonBlocking));
+	fill(block(a), a);
+}
+
 static hipMemPool_t destroyed_pool(void)
 {
 	hipMemPoolProps props = {.allocType = hipMemAllocationTypePinned,
@@ -198,6 +236,11 @@ const struct program wrong_frees[] = {
 	 "wrong-family-free hipHostFree 0 0"},
 	{"host-free-of-pool-block", host_free_of_pool_block, "wrong-family-free hipHostFree 0 0"},
 	{"hip-free-of-host-memory", hip_free_of_host_memory, "wrong-family-free hipFree 0 0"},
+	{"double-free-of-managed", double_free_of_managed, "double-free hipFree 0 0"},
+	{"hip-free-of-freed-host-memory", hip_free_of_freed_host_memory, "double-free hipFree 0 0"},
+	{"free-after-reset", free_after_reset, "double-free hipFree 0 0;leak hipMalloc 4096 1"},
+	{"leak-at-reset", leak_at_reset,
+	 "leak hipMalloc 4096 1;leak hipMallocAsync 4096 1;leak hipMallocAsync 4096 1"},
 	{"allocation-from-destroyed-pool", allocation_from_destroyed_pool,
 	 "destroyed-pool hipMallocFromPoolAsync 0 0"},
 	{"trim-of-destroyed-pool", trim_of_destroyed_pool, "destroyed-pool hipMemPoolTrimTo 0 0"},
