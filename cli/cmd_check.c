@@ -16,10 +16,10 @@
 #include "cli/check/found.h"
 #include "cli/child.h"
 #include "cli/cli.h"
+#include "cli/exit_summary.h"
 #include "cli/plural.h"
 #include "cli/readers/temporary_file.h"
 #include "cli/run_preload.h"
-#include "cli/run_program.h"
 #include "cli/run_report.h"
 #include "cli/writers/output.h"
 #include "config/options.h"
@@ -37,11 +37,13 @@ enum {
 	KEY_FRONT,
 	KEY_GUARD,
 	KEY_POSSIBLE,
+	KEY_REQUIRE,
 	KEY_MERGE
 };
 
 struct arguments {
 	bool audit, leak, merge, possible;
+	const char *require; /* yes or no; NULL: not said */
 	const char *tools, *races, *padding, *front, *guard, *json, *sarif, *suppressions, *log;
 	int error_status;
 	char **program; /* or the files */
@@ -66,6 +68,10 @@ static const struct argp_option options[] = {
 	 "Also tell what need not be an error: addresses in what a kernel is passed by value", 0},
 	{"error-exitcode", KEY_EXITCODE, "N", 0,
 	 "Exit with N if errors were found and the program ended with 0 (default: 0)", 0},
+	{"require-device", KEY_REQUIRE, "yes|no", OPTION_ARG_OPTIONAL,
+	 "Exit with 3 if the program ended with 0, but used no device, or was not checked to its "
+	 "end (default: no; with --error-exitcode: yes)",
+	 0},
 	{"json", KEY_JSON, "FILE", OPTION_ARG_OPTIONAL,
 	 "Also write what was found as JSON (default: to stdout)", 0},
 	{"sarif", KEY_SARIF, "FILE", 0, "Also write it as SARIF 2.1.0", 0},
@@ -134,6 +140,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!ss_options_set(&test, "CHECK_GUARD", arg))
 			argp_error(state, "--guard=%s: it is no size, such as 64K", arg);
 		a->guard = arg;
+		return 0;
+	case KEY_REQUIRE:
+		a->require = arg ? arg : "yes";
+		if (!is_one_of(a->require, "yes", "no", NULL))
+			argp_error(state, "--require-device=%s: it is neither yes nor no", arg);
 		return 0;
 	case KEY_POSSIBLE: a->possible = true; return 0;
 	case KEY_JSON: a->json = arg ? arg : "-"; return 0;
@@ -216,11 +227,38 @@ static bool write_report(struct outputs *o, const struct ss_check_report *f, cha
 	return good;
 }
 
-/* The exit status for what was found. -1: the program's own. `unwritten`: processes that could not
- * write what they found. */
-static int judge(const struct arguments *a, struct outputs *o, char *const *paths,
-		 const struct ss_suppressions *s, bool running, unsigned unwritten)
+/* The exit status of a run that does not show what it was meant to show. */
+#define EXIT_NOT_CHECKED 3
+
+/* Says which processes were not checked to their end. `used`: how many used a device. False: there
+ * are such, or none used one. */
+static bool all_checked(const struct ss_check_report *found, size_t used, bool running)
 {
+	size_t ended = json_array_size(found->processes);
+
+	if (!used && !ended && json_array_size(found->findings) == 0)
+		fprintf(stderr, "somashim: nothing was checked\n");
+	else if (running)
+		fprintf(stderr, "somashim: processes that the program started run on: they were "
+				"not checked to their end\n");
+	else if (ended < used)
+		fprintf(stderr,
+			"somashim: %zu %s that used a device %s killed before the end, or became "
+			"another program: not all was checked, and leaks are not known\n",
+			used - ended, ss_plural(used - ended, "process", "processes"),
+			ss_plural(used - ended, "was", "were"));
+	else
+		return ended != 0;
+	return false;
+}
+
+/* The exit status for what was found. -1: the program's own. `used`: of a run, how many processes
+ * used a device; NULL: there was no run. `unwritten`: processes that could not write what they
+ * found. */
+static int judge(const struct arguments *a, struct outputs *o, char *const *paths,
+		 const struct ss_suppressions *s, const size_t *used, unsigned unwritten)
+{
+	bool require = a->require ? strcmp(a->require, "yes") == 0 : a->error_status != 0;
 	struct ss_check_report found;
 	char err[8192];
 	int status = -1;
@@ -230,16 +268,7 @@ static int judge(const struct arguments *a, struct outputs *o, char *const *path
 		outputs_close(o, false, err, sizeof(err));
 		return SS_EXIT_USAGE;
 	}
-	if (json_array_size(found.processes) == 0 && json_array_size(found.findings) == 0) {
-		char why[PATH_MAX * 2 + 64];
-		bool known = !a->merge && ss_program_obstacle(a->program[0], why, sizeof(why));
-		fprintf(stderr, "somashim: nothing was checked: %s\n",
-			known ? why : "the program used no device, or was killed before it ended");
-	}
-	if (running) {
-		fprintf(stderr, "somashim: processes that the program started run on: they were "
-				"not checked to their end\n");
-	}
+	bool all = !used || all_checked(&found, *used, ss_child_others());
 	if (!write_report(o, &found, err, sizeof(err)))
 		status = ss_cli_error("check: %s", err);
 	else if (unwritten)
@@ -248,6 +277,8 @@ static int judge(const struct arguments *a, struct outputs *o, char *const *path
 			ss_plural(unwritten, "process", "processes"));
 	else if (found.errors && a->error_status)
 		status = a->error_status;
+	else if (require && !all)
+		status = EXIT_NOT_CHECKED;
 	ss_found_finish(&found);
 	return status;
 }
@@ -278,7 +309,7 @@ static int merge(const struct arguments *a, const struct ss_suppressions *s)
 		outputs_close(&o, false, err, sizeof(err));
 		return SS_EXIT_USAGE;
 	}
-	int status = judge(a, &o, a->program, s, false, 0);
+	int status = judge(a, &o, a->program, s, NULL, 0);
 	return status < 0 ? 0 : status;
 }
 
@@ -320,8 +351,10 @@ static int run(const struct arguments *a, const struct ss_suppressions *s, const
 	ss_run_report_close(report);
 	if (started) {
 		char **paths = ss_temporary_files(folder);
+		size_t used = report->used;
 		drop_empty(paths);
-		judged = judge(a, &o, paths, s, ss_child_others(), report->unwritten);
+		ss_exit_warning(report, a->program[0], status);
+		judged = judge(a, &o, paths, s, &used, report->unwritten);
 		ss_temporary_files_free(paths);
 	} else {
 		outputs_close(&o, false, err, sizeof(err));

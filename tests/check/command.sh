@@ -288,7 +288,22 @@ check 2 --tool nonsense "$corpus" leak
 check 2 --leak-check half "$corpus" leak
 check 2 --track-stream-ordered-races some "$corpus" leak
 check 127 "$dir/none"
+# Nothing was looked at: that is not the same as no errors.
 check 0 /bin/true
 says 'nothing was checked'
+for how in '' --require-device; do
+	check 3 ${how:---error-exitcode 9} /bin/true
+	says 'somashim: nothing was checked'
+done
+check 0 --error-exitcode 9 --require-device=no /bin/true
+check 2 --require-device=some /bin/true
+SOMASIM_NO_DEVICE=1 check 3 --error-exitcode 9 sh -c "'$corpus' leak; true"
+says 'not used: no device was found'
+check 3 --error-exitcode 9 sh -c "SOMASHIM_DISABLE=1 '$corpus' leak; true"
+says 'not used: no device was found, or SOMASHIM_DISABLE is set'
+check 9 --error-exitcode 9 --tool leak sh -c "'$corpus' leak; '$corpus' right-one_stream"
+check 3 --error-exitcode 9 sh -c "'$corpus' killed; '$corpus' right-one_stream"
+says '1 process that used a device was killed before the end'
+check 9 --error-exitcode 9 sh -c "'$corpus' killed; '$corpus' double-free"
 [ -z "$(find "$dir" -name 'somashim-check.*')" ] || fail "files are left"
 exit 0

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs one program of the corpus, or lists all with what is expected of each. */
+#include <signal.h>
+
 #include "corpus.h"
 
 hipStream_t a, b, c;
@@ -36,6 +38,11 @@ int main(int argc, char **argv)
 	if (argc == 4 && !strcmp(argv[1], "random")) {
 		random_memory(strtoull(argv[2], NULL, 0), argv[3]);
 		return 0;
+	}
+	if (argc == 2 && !strcmp(argv[1], "killed")) {
+		OK(hipStreamCreateWithFlags(&a, hipStreamNonBlocking));
+		(void)block(a);
+		(void)raise(SIGKILL);
 	}
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (argc < 2)
