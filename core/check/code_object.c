@@ -175,15 +175,6 @@ static bool read_elf(struct reader *r, const uint8_t *image, size_t size)
 	return good;
 }
 
-/* How many bytes an ELF file has, as its section table, which stands at its end, says. */
-static size_t elf_size(const uint8_t *image)
-{
-	Elf64_Ehdr elf;
-
-	memcpy(&elf, image, sizeof(elf));
-	return elf.e_shoff + (size_t)elf.e_shnum * elf.e_shentsize;
-}
-
 static bool read_bundle(struct reader *r, const uint8_t *image, size_t size)
 {
 	uint64_t count, entry[3];
@@ -198,8 +189,7 @@ static bool read_bundle(struct reader *r, const uint8_t *image, size_t size)
 			return false;
 		memcpy(entry, image + at, sizeof(entry));
 		at += sizeof(entry);
-		if (entry[2] > size - at ||
-		    (size != SIZE_MAX && (entry[0] > size || entry[1] > size - entry[0])))
+		if (entry[2] > size - at || entry[0] > size || entry[1] > size - entry[0])
 			return false;
 		at += entry[2];
 		/* The entry of the host is empty. */
@@ -210,8 +200,7 @@ static bool read_bundle(struct reader *r, const uint8_t *image, size_t size)
 }
 
 /* Magic, version, method, then (version 2 on) the size of all of it and the size of what is in it,
- * which have 8 bytes from version 3 on, then 8 bytes of a hash. Version 1 does not say how long it
- * is, so it is read only from files. */
+ * which have 8 bytes from version 3 on, then 8 bytes of a hash. */
 static bool read_packed(struct reader *r, const uint8_t *image, size_t size, ss_unpack_fn *unpack)
 {
 	uint16_t version, how;
@@ -226,8 +215,7 @@ static bool read_packed(struct reader *r, const uint8_t *image, size_t size, ss_
 	memcpy(&how, image + 6, sizeof(how));
 	word = version >= 3 ? 8 : 4;
 	head = 8 + (version >= 2 ? 2 : 1) * word + 8;
-	if (!unpack || version < 1 || version > 3 || (version == 1 && size == SIZE_MAX) ||
-	    how > SS_PACKED_ZSTD || size < head)
+	if (!unpack || version < 1 || version > 3 || how > SS_PACKED_ZSTD || size < head)
 		return false;
 	if (version >= 2) {
 		all = 0;
@@ -259,15 +247,14 @@ bool ss_code_object_read(const void *image, size_t size, ss_unpack_fn *unpack,
 		return false;
 	r->fn = fn;
 	r->arg = arg;
-	/* What is something else may be shorter than the words that it is compared with. */
 	if (size >= sizeof(BUNDLE_MAGIC) - 1 &&
-	    !strncmp(image, BUNDLE_MAGIC, sizeof(BUNDLE_MAGIC) - 1))
+	    !memcmp(image, BUNDLE_MAGIC, sizeof(BUNDLE_MAGIC) - 1))
 		good = read_bundle(r, image, size);
 	else if (size >= sizeof(PACKED_MAGIC) - 1 &&
-		 !strncmp(image, PACKED_MAGIC, sizeof(PACKED_MAGIC) - 1))
+		 !memcmp(image, PACKED_MAGIC, sizeof(PACKED_MAGIC) - 1))
 		good = read_packed(r, image, size, unpack);
-	else if (size >= SELFMAG && !strncmp(image, ELFMAG, SELFMAG))
-		good = read_elf(r, image, size == SIZE_MAX ? elf_size(image) : size);
+	else if (size >= SELFMAG && !memcmp(image, ELFMAG, SELFMAG))
+		good = read_elf(r, image, size);
 	free(r);
 	return good;
 }

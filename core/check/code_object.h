@@ -33,8 +33,8 @@ enum ss_packing { SS_PACKED_ZLIB, SS_PACKED_ZSTD };
 typedef bool ss_unpack_fn(enum ss_packing how, const void *data, size_t size, void *out,
 			  size_t room);
 
-/* Calls `fn` for each kernel. `size` is how many bytes may be read; SIZE_MAX: as many as the image
- * itself says. False: it is no such image, or is broken; `fn` may have been called. */
+/* Calls `fn` for each kernel. `size` is how many bytes may be read, which may be more than it has.
+ * False: it is no such image, or is broken; `fn` may have been called. */
 bool ss_code_object_read(const void *image, size_t size, ss_unpack_fn *unpack,
 			 void (*fn)(const struct ss_kernel_layout *kernel, void *arg), void *arg);
 

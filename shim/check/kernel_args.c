@@ -7,9 +7,11 @@
  */
 #include <elf.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -79,6 +81,25 @@ static void kernel_add(const struct ss_kernel_layout *l, void *unused)
 	}
 }
 
+/* How many bytes from the address on can be read: what is loaded need not be code, and may say of
+ * itself whatever it likes. 0 also where there is no /proc. */
+static size_t readable(const void *from)
+{
+	FILE *maps = from ? fopen("/proc/self/maps", "re") : NULL;
+	uintptr_t begin, end, upto = (uintptr_t)from;
+	char *line = NULL, may_read;
+	size_t room = 0;
+
+	while (maps && getline(&line, &room, maps) > 0)
+		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %c", &begin, &end, &may_read) == 3 &&
+		    may_read == 'r' && begin <= upto && upto < end)
+			upto = end;
+	free(line);
+	if (maps)
+		fclose(maps);
+	return upto - (uintptr_t)from;
+}
+
 void ss_check_code(const void *image)
 {
 	/* __CudaFatBinary: magic, version, where the bundle is. */
@@ -87,15 +108,13 @@ void ss_check_code(const void *image)
 		const void *binary;
 	} wrapped;
 
-	if (!image)
+	if (readable(image) < sizeof(wrapped))
 		return;
-	memcpy(&wrapped.magic, image, sizeof(wrapped.magic));
-	if (wrapped.magic == 0x48495046) { /* HIPF */
-		memcpy(&wrapped, image, sizeof(wrapped));
+	memcpy(&wrapped, image, sizeof(wrapped));
+	if (wrapped.magic == 0x48495046) /* HIPF */
 		image = wrapped.binary;
-	}
 	pthread_mutex_lock(&lock);
-	(void)ss_code_object_read(image, SIZE_MAX, ss_unpack, kernel_add, NULL);
+	(void)ss_code_object_read(image, readable(image), ss_unpack, kernel_add, NULL);
 	pthread_mutex_unlock(&lock);
 }
 

@@ -6,6 +6,9 @@
 #include "corpus.h"
 
 #include <dlfcn.h>
+#include <sys/mman.h>
+
+#include "tests/random.h"
 
 static const char *code_file(void)
 {
@@ -39,6 +42,40 @@ hipFunction_t kernel(const char *name)
 static void launch(const char *name, hipStream_t on, void **args)
 {
 	OK(hipModuleLaunchKernel(kernel(name), 1, 1, 1, 64, 1, 1, 0, on, args, NULL));
+}
+
+/* Code that is broken, in front of a page that cannot be read: a size in it may be anything. */
+static void broken_modules(void)
+{
+	static const char *const kernels[] = {"torn", "ip", NULL};
+	const size_t room = 1 << 16;
+	char *pages = mmap(NULL, room + 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *to;
+	static uint8_t bundle[1 << 15];
+	static struct code_writer code;
+	uint64_t seed = 1;
+	hipModule_t module;
+
+	if (pages == MAP_FAILED || mprotect(pages, room, PROT_READ | PROT_WRITE))
+		exit(3);
+	no_real_code();
+	for (int i = 0; i < 400; i++) {
+		size_t size;
+
+		code_object(&code, kernels);
+		memset(bundle, 0, sizeof(bundle));
+		code_bundle(bundle, &code);
+		size = i % 2 ? code.size : 4096 + code.size;
+		to = pages + room - size;
+		memcpy(to, i % 2 ? code.data : bundle, size);
+		/* In the headers, where offsets and sizes are, and anywhere. */
+		for (int n = 1 + i % 3; n; n--)
+			to[8 + next_random(&seed) % (n % 2 ? 56 : size - 8)] ^=
+				(char)(1 + next_random(&seed) % 255);
+		if (hipModuleLoadData(&module, to) == hipSuccess)
+			(void)hipModuleUnload(module);
+	}
+	(void)hipGetLastError();
+	munmap(pages, room + 4096);
 }
 
 /* A kernel of the program itself, as the compiler registers it. */
@@ -633,5 +670,6 @@ const struct program right_kernels[] = {
 	P(kernel_in_order),        P(kernel_tells_host),    P(kernel_with_a_mailbox),
 	P(number_like_an_address), P(write_to_the_end),     P(end_pointers),
 	P(null_argument),          P(several_devices_meet), P(stop_event),
-	P(refused_launch),         P(unknown_kernel),       {NULL, NULL, NULL},
+	P(refused_launch),         P(unknown_kernel),       P(broken_modules),
+	{NULL, NULL, NULL},
 };
