@@ -17,6 +17,7 @@
 #include "cli/child.h"
 #include "cli/cli.h"
 #include "cli/exit_summary.h"
+#include "cli/framework.h"
 #include "cli/ring/fold.h"
 #include "cli/ring/size.h"
 #include "cli/run_preload.h"
@@ -30,6 +31,7 @@
 
 struct arguments {
 	bool audit;
+	const char *framework;     /* NULL: none */
 	struct ss_ring_size ring; /* bytes 0: everything is kept */
 	const char *output;       /* a pattern of trace/file_name.h */
 	char **program;           /* its name and arguments, as for exec */
@@ -37,6 +39,7 @@ struct arguments {
 
 static const struct argp_option options[] = {
 	SS_RUN_AUDIT,
+	SS_FRAMEWORK,
 	{"output", 'o', "FILE", 0,
 	 "Write the recording to FILE; %p in it is the process id, %h the host, %r the rank, "
 	 "%q{VAR} a variable "
@@ -57,6 +60,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case SS_RUN_AUDIT_KEY: a->audit = true; return 0;
+	case SS_FRAMEWORK_KEY: a->framework = ss_framework_argument(arg); return 0;
 	case 'o':
 		if (ss_output_is_stdout(arg))
 			argp_error(state, "--output: a recording is a file, and cannot be written "
@@ -160,6 +164,8 @@ int ss_cmd_record(int argc, char **argv)
 	pid_t started;
 
 	ss_arguments_parse(&argp, argc, argv, ARGP_IN_ORDER, &a);
+	if (a.framework && !ss_framework_set(a.framework, false, err, sizeof(err)))
+		return ss_cli_error("record: %s", err);
 	if (!make_pattern(&a, pattern))
 		return ss_cli_error("record: the name of the recording is too long");
 	/* A program may run for hours before it uses a device and cannot write. */

@@ -12,17 +12,20 @@
 #include "cli/child.h"
 #include "cli/cli.h"
 #include "cli/exit_summary.h"
+#include "cli/framework.h"
 #include "cli/killed_summary.h"
 #include "cli/run_preload.h"
 #include "cli/run_report.h"
 
 struct arguments {
 	bool audit, quiet;
+	const char *framework; /* NULL: none */
 	char **program; /* its name and arguments, as for exec */
 };
 
 static const struct argp_option options[] = {
 	SS_RUN_AUDIT,
+	SS_FRAMEWORK,
 	{"quiet", 'q', NULL, 0, "Become the program and say nothing", 0},
 	{0},
 };
@@ -33,6 +36,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case SS_RUN_AUDIT_KEY: a->audit = true; return 0;
+	case SS_FRAMEWORK_KEY: a->framework = ss_framework_argument(arg); return 0;
 	case 'q': a->quiet = true; return 0;
 	case ARGP_KEY_ARG: a->program = ss_arguments_program(state); return 0;
 	case ARGP_KEY_NO_ARGS: argp_usage(state); return 0;
@@ -56,6 +60,8 @@ int ss_cmd_run(int argc, char **argv)
 	pid_t started;
 
 	ss_arguments_parse(&argp, argc, argv, ARGP_IN_ORDER, &a);
+	if (a.framework && !ss_framework_set(a.framework, a.quiet, err, sizeof(err)))
+		return ss_cli_error("run: %s", err);
 	if (!ss_preload_enter(a.program[0], a.audit, a.quiet, err, sizeof(err)))
 		return ss_cli_error("run: %s", err);
 	if (!a.quiet) {

@@ -10,6 +10,7 @@
 #include "cli/arguments.h"
 #include "cli/child.h"
 #include "cli/cli.h"
+#include "config/options.h"
 
 static const struct command {
 	const char *name;
@@ -46,6 +47,16 @@ static const struct command *command_find(const char *name)
 	return NULL;
 }
 
+static const char *nearest(const char *name)
+{
+	const char *best = commands[0].name;
+
+	for (size_t i = 1; i < COMMANDS; i++)
+		if (ss_name_distance(name, commands[i].name) < ss_name_distance(name, best))
+			best = commands[i].name;
+	return best;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct arguments *a = state->input;
@@ -58,7 +69,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		}
 		a->command = command_find(arg);
 		if (!a->command)
-			argp_error(state, "there is no command '%s'", arg);
+			argp_error(state, "there is no command '%s'; the nearest is '%s'", arg,
+				   nearest(arg));
 		a->argc = state->argc - state->next + 1;
 		a->argv = state->argv + state->next - 1;
 		state->next = state->argc;

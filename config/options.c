@@ -283,8 +283,7 @@ static int distance(const char *a, const char *b)
 	return d[la][lb];
 }
 
-/* A part of a name (such as THRESHOLD) is nearer to it than any misspelling. */
-static int name_distance(const char *name, const char *valid)
+int ss_name_distance(const char *name, const char *valid)
 {
 	bool part = strlen(name) > 2 && (strcasestr(valid, name) || strcasestr(name, valid));
 	return part ? 0 : distance(name, valid);
@@ -294,7 +293,7 @@ static const char *nearest_name(const char *name)
 {
 	const char *best = table[0].name;
 	for (size_t i = 1; i < ARRAY_LEN(table); i++)
-		if (name_distance(name, table[i].name) < name_distance(name, best))
+		if (ss_name_distance(name, table[i].name) < ss_name_distance(name, best))
 			best = table[i].name;
 	return best;
 }

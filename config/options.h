@@ -80,11 +80,14 @@ void ss_options_read(struct ss_options *opt, char **env, FILE *warn);
 /* Sets one option by its name without the prefix SOMASHIM_; upper and lower case are the same.
  * False: the name is unknown or the value malformed, and nothing changed. */
 bool ss_options_set(struct ss_options *opt, const char *name, const char *value);
+/* How many mistakes of typing lie between two names; 0: one is a part of the other (such as
+ * THRESHOLD). Upper and lower case are the same. */
+int ss_name_distance(const char *name, const char *valid);
 /* Parses "64M", "1.5G", "20%" or "max". False: it is malformed. */
 bool ss_amount_parse(const char *text, struct ss_amount *out);
 /* The amount in bytes; percents are of `total` bytes. */
 uint64_t ss_amount_bytes(const struct ss_amount *a, uint64_t total);
-/* Prints the table of all options, for `somashim options`; `markdown`: as the README has it. */
+/* Prints the table of all options, for `somashim options`; `markdown`: as docs/options.md has it. */
 void ss_options_print(FILE *out, bool markdown);
 /* One row of the table as text. `values` is "auto|hip|hsa|vmm" or names a type; `def` is ""
  * for an option without a default. The strings are static. */

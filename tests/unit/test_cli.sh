@@ -19,7 +19,28 @@ status() {
 
 status 2 "$somashim"
 status 2 "$somashim" nothing
+# The nearest subcommand is named.
+for wrong in runn:run recrod:record repor:report docter:doctor chek:check; do
+	status 2 "$somashim" "${wrong%:*}" x
+	grep -q "there is no command '${wrong%:*}'; the nearest is '${wrong#*:}'" "$dir/err" || fail "$wrong: $(cat "$dir/err")"
+done
 status 0 "$somashim" --version
+
+# The switch of a framework is set for the program, and a choice of the user's own is left alone.
+status 0 "$somashim" run --framework list
+for name in pytorch jax rocblas cupy rmm; do
+	grep -qx "$name" "$dir/out" || fail "--framework list: no $name"
+done
+for command in "run --quiet" run "record -o $dir/f.trace"; do
+	status 0 env -u PYTORCH_ALLOC_CONF "$somashim" $command --framework pytorch -- \
+		sh -c 'test "$PYTORCH_ALLOC_CONF" = backend:hipMallocAsync'
+done
+grep -q '^somashim: PYTORCH_ALLOC_CONF=backend:hipMallocAsync: .*; lost: ' "$dir/err" || fail "record --framework: $(cat "$dir/err")"
+status 2 env PYTORCH_ALLOC_CONF=expandable_segments:True "$somashim" run --framework pytorch true
+grep -q "PYTORCH_ALLOC_CONF is 'expandable_segments:True' already" "$dir/err" || fail "--framework: $(cat "$dir/err")"
+status 2 "$somashim" run --framework cupy true
+grep -q 'cupy has no variable: call cupy.cuda.set_allocator(None)' "$dir/err" || fail "--framework cupy: $(cat "$dir/err")"
+status 2 "$somashim" run --framework nonesuch true
 status 0 "$somashim" options
 grep -q '^SOMASHIM_BACKING .*auto|hip|hsa|vmm' "$dir/out" || fail "options: no BACKING"
 status 0 "$somashim" options --markdown

@@ -55,6 +55,25 @@ for path, text in texts.items():
         if name not in words and '"%s"' % name.split('_', 1)[1] not in code:
             wrong(path, m.start(), 'there is no variable %s' % name)
 
+# The version stands in meson.build. Whoever else names it, names the same.
+version = re.search(r"version: '([0-9.]+)'", open('meson.build').read()).group(1)
+for path, first in {'packaging/somashim.spec': r'somashim_version:([0-9.]+)\}', 'debian/changelog': r'\Asomashim \(([0-9.]+)\)',
+                    'CHANGELOG.md': r'\n## ([0-9.]+)'}.items():
+    m = re.search(first, open(path, encoding='utf-8').read())
+    if not m or m.group(1) != version:
+        bad.append('%s: the version is %s, not %s' % (path, version, m and m.group(1)))
+for path, text in texts.items():
+    for m in re.finditer(r'somashim[- ](\d+\.\d+\.\d+)', text):
+        if m.group(1) != version and path != 'CHANGELOG.md':
+            wrong(path, m.start(), 'the version is %s' % version)
+
+# Each option has its place in the manual.
+manual = texts['docs/libsomashim.7'].replace('\\', '')
+for name in subprocess.run([somashim, 'options'], capture_output=True, text=True).stdout.split('\n'):
+    name = name.split(' ')[0]
+    if name.startswith('SOMASHIM_') and not re.search(r'^\.B\w* %s\b' % name, manual, re.M):
+        bad.append('docs/libsomashim.7: no entry for %s' % name)
+
 # Options of the command, where it is called in a document.
 known = {}
 for path, text in texts.items():

@@ -25,14 +25,14 @@ try:
     made = []
     for out in 'one', 'two':
         os.mkdir(path(out))
-        done = run(sys.executable, wheel_py, path('tree'), '0.1.0', 'manylinux2014_x86_64', path(out))
+        done = run(sys.executable, wheel_py, path('tree'), '1.2.3', 'manylinux2014_x86_64', path(out))
         assert done.returncode == 0, done
         made.append(done.stdout.strip())
-    assert os.path.basename(made[0]) == 'somashim-0.1.0-py3-none-manylinux2014_x86_64.whl', made
+    assert os.path.basename(made[0]) == 'somashim-1.2.3-py3-none-manylinux2014_x86_64.whl', made
     assert open(made[0], 'rb').read() == open(made[1], 'rb').read(), 'not reproducible'
     with zipfile.ZipFile(made[0]) as wheel:
         names = set(wheel.namelist())
-        info = 'somashim-0.1.0.dist-info/'
+        info = 'somashim-1.2.3.dist-info/'
         listed = {}
         for name, digest, size in csv.reader(wheel.read(info + 'RECORD').decode().splitlines()):
             listed[name] = digest
@@ -41,7 +41,7 @@ try:
                 want = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b'=').decode()
                 assert digest == 'sha256=' + want and int(size) == len(data), name
         assert set(listed) == names and [n for n in listed if not listed[n]] == [info + 'RECORD'], names ^ set(listed)
-        assert 'somashim-0.1.0.data/data/share/man/man1/somashim.1' in names, names
+        assert 'somashim-1.2.3.data/data/share/man/man1/somashim.1' in names, names
         assert wheel.getinfo('somashim/tree/bin/somashim').external_attr >> 16 & 0o111
         wheel.extractall(path('site'))  # which keeps no modes
     where = dict(PYTHONPATH=path('site'))
