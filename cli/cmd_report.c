@@ -351,10 +351,6 @@ int ss_cmd_report(int argc, char **argv)
 		ss_trace_files_finish(&a.files);
 		return status;
 	}
-	if (a.output && !ss_report_page_possible()) {
-		return ss_cli_error("report: --output: this somashim was built without d3 "
-				    "(Debian: node-d3), so it cannot make pages");
-	}
 	struct ss_analysis **list = calloc(a.files.count, sizeof(*list));
 	a.symbols = ss_symbol_files_open(a.debug_path);
 	if (!list || !a.symbols)

@@ -41,7 +41,8 @@ mkdir -p "$licenses"
 archives=$(ninja -C "$build" -t commands cli/somashim | tail -1 | grep -o ' /[^ ]*\.a\b' | sort -u)
 # shellcheck disable=SC2086
 packages=$(dpkg -S $archives | sed 's/[:,].*//' | sort -u)
-for package in $packages node-d3 uthash-dev; do
+cp -L cli/report/d3/LICENSE "$licenses/d3"
+for package in $packages uthash-dev; do
 	cp -L "/usr/share/doc/$package/copyright" "$licenses/$package"
 	dpkg-query -W -f '${source:Package} ${source:Version}\n' "$package" >>"$root/sources"
 done

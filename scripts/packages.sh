@@ -2,7 +2,7 @@
 # Sourced: installs the packages that building and testing need, if they are missing.
 
 packages="meson ninja-build gcc libc6-dev pkg-config libamdhip64-dev libhsa-runtime-dev
-	libjansson-dev libdw-dev libncurses-dev node-d3 uthash-dev libcmocka-dev python3 xz-utils valgrind
+	libjansson-dev libdw-dev libncurses-dev uthash-dev libcmocka-dev python3 xz-utils valgrind
 	heaptrack clang-format-14"
 
 install_packages() {

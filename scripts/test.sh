@@ -107,7 +107,7 @@ export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:${UBSAN_OPTIONS:-}
 export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:atexit_sleep_ms=50:${TSAN_OPTIONS:-}
 
 build=${BUILD:-build}
-run "$build" "unit oracle concurrent sim shim" -Dwerror=true
+run "$build" "unit oracle concurrent sim shim" -Dwerror=true -Dcommand=enabled
 
 # Instructions of a pair. The count depends only on the build.
 echo "== gate"
@@ -122,8 +122,8 @@ case $? in
 esac
 
 if [ $quick = 0 ]; then
-	run "$build-asan" "unit oracle concurrent sim shim" -Dwerror=true -Dbench=false -Db_sanitize=address,undefined
-	run "$build-tsan" "oracle concurrent sim shim" -Dwerror=true -Dbench=false -Db_sanitize=thread
+	run "$build-asan" "unit oracle concurrent sim shim" -Dwerror=true -Dcommand=enabled -Dbench=false -Db_sanitize=address,undefined
+	run "$build-tsan" "oracle concurrent sim shim" -Dwerror=true -Dcommand=enabled -Dbench=false -Db_sanitize=thread
 
 	# Every ROCm that Debian has; a release that cannot be fetched is not a pass.
 	echo "== rocm-matrix"

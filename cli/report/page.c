@@ -4,13 +4,7 @@
 
 #include "cli/report/report.h"
 
-#ifdef SS_HAVE_PAGE
 #include "page_parts.h"
-
-bool ss_report_page_possible(void)
-{
-	return true;
-}
 
 /* "</" and "<!" would end or change a script element, so each < becomes an escape. */
 static int write_escaped(const char *text, size_t size, void *arg)
@@ -80,14 +74,3 @@ bool ss_report_page(FILE *out, const json_t *data)
 	fputs("</script>\n</body>\n</html>\n", out);
 	return !ferror(out);
 }
-#else
-bool ss_report_page_possible(void)
-{
-	return false;
-}
-
-bool ss_report_page(FILE *out, const json_t *data)
-{
-	return false;
-}
-#endif

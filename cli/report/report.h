@@ -28,8 +28,6 @@ void ss_report_difference_text(FILE *out, const struct ss_difference *d, const c
 /* NULL: out of memory. */
 json_t *ss_report_difference_json(const struct ss_difference *d, const char *a, const char *b);
 
-/* Can this build make pages? */
-bool ss_report_page_possible(void);
 /* Writes the page. `data` is what ss_report_json() made. False: a write failed, errno says why. */
 bool ss_report_page(FILE *out, const json_t *data);
 
