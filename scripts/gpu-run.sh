@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Runs what a bundle of scripts/gpu.sh holds, where it is called `run.sh`, on a device of this machine:
-#   run.sh [--quick|--long] [--tests] [--only REGEX] [--sim] [--runtime PATH] [--limit SECONDS] [-o FILE.json]
-# The device is the first that works: an AMD GPU on the runtime that `somashim doctor` takes, or an NVIDIA GPU on the
-# bundle's layer above CUDA's driver. --runtime (or ROCM_PATH) names a runtime; --sim takes the software device.
+#   run.sh [--quick|--long] [--tests] [--only REGEX] [--sim] [--emulator] [--runtime PATH] [--limit SECONDS] [-o FILE.json]
+# The device is the first that works: an AMD GPU on the runtime that `somashim doctor` takes, an NVIDIA GPU on the
+# bundle's layer above CUDA's driver, or AMD's emulator (`mirage`), where that is installed. --emulator takes the emulator
+# (MIRAGE_PROFILE=mi300x), --sim the software device. --runtime (or ROCM_PATH) names a runtime.
 # --quick takes a minute, --long hours; --tests leaves the figures out; --only picks tests by name, and then there
 # are no figures. After SECONDS nothing more is started. Writes one JSON (gpu.json) and prints one table.
 # Exits 1 if a test failed, 77 if there is no device.
 set -uo pipefail
-length=normal figures=1 only=. out=gpu.json runtime=${ROCM_PATH:-} sim=0 end=
+length=normal figures=1 only=. out=gpu.json runtime=${ROCM_PATH:-} sim=0 emulator=0 end=
+called=("$@")
 usage() { sed -n '4p' "$0" | cut -c 3- >&2; exit 2; }
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -16,6 +18,7 @@ while [ $# -gt 0 ]; do
 	--long) length=long ;;
 	--tests) figures=0 ;;
 	--sim) sim=1 ;;
+	--emulator) emulator=1 ;;
 	--only | --runtime | --limit | -o)
 		[ $# -gt 1 ] || usage
 		case $1 in
@@ -59,7 +62,21 @@ as_of_bundle() {
 of_bundle() {
 	[ -d "$here/$1" ] && as_of_bundle "$here/$1"
 }
-if [ $sim = 1 ]; then
+# AMD's emulator gives a device to the processes that it starts, so this script starts once more under it. There
+# GPU_EMULATED names it. (Written from its documents; it was not to be had.)
+emulate() {
+	[ -z "${GPU_EMULATED:-}" ] && command -v mirage >/dev/null || return 1
+	local profile=${MIRAGE_PROFILE:-mi300x} arguments=() argument
+	for argument in "${called[@]}"; do
+		[ "$argument" = --emulator ] || arguments+=("$argument")
+	done
+	rm -rf "$work"
+	export GPU_EMULATED="mirage $profile"
+	exec mirage run --profile "$profile" -- bash "$here/run.sh" "${arguments[@]}"
+}
+if [ $emulator = 1 ]; then
+	emulate || { echo "gpu: --emulator: there is no mirage (AMD's package amdrocm-emulation)" >&2; exit 77; }
+elif [ $sim = 1 ]; then
 	of_bundle sim
 elif [ -n "$runtime" ]; then
 	look "$runtime"
@@ -71,6 +88,7 @@ if [ $? != 0 ]; then
 		echo "gpu: no libamdhip64 that can be used in $runtime" >&2
 		exit 1
 	fi
+	emulate
 	echo "gpu: skipped, no device: $verdict"
 	exit 77
 fi
@@ -89,6 +107,8 @@ quick) limit=120 seeds=0 steps=100 slice=0.01 rounds=1 few=few ;;
 normal) limit=120 seeds=5 steps=300 slice=0.03 rounds=2 few=few ;;
 long) limit=1800 seeds=20 steps=2000 slice=0.1 rounds=2 few= ;;
 esac
+# An emulated device takes a thousand times as long for a kernel.
+[ -z "${GPU_EMULATED:-}" ] || limit=$((limit * 10)) figures=0
 WORK_US=15 # of the device, per allocation of a replay
 
 # selftest BACKING: what the doctor's self-test says of it; and has BACKING: does it work here?
@@ -269,6 +289,7 @@ case $library in
 		sed -n 's/^NVRM version:.*  \([0-9][0-9.]*\)  .*/\1/p' /proc/driver/nvidia/version 2>/dev/null)
 	driver="NVIDIA's, ${driver:-of an unknown version}" ;;
 esac
+[ -z "${GPU_EMULATED:-}" ] || driver="emulated by $GPU_EMULATED"
 gpus=$(sed 's/", "/\n/g' "$work/doctor" | sed -n 's/^ *device [0-9]*: \([^,]*\), \(.*\)/\1\t\2/p')
 runtime_line=$(line 's/^ *runtime: //p') backing=$(line 's/^ *backing: //p') fence=$(line 's/^ *fences: //p')
 version=$(line 's/^somashim \([0-9][^ ]*\)$/\1/p')

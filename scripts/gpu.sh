@@ -16,7 +16,7 @@ while [ $# -gt 0 ]; do
 	--only) needs_value "$@"; options+=("$1" "$2"); shift ;;
 	-o) needs_value "$@"; options+=(-o "$(realpath "$2")"); shift ;;
 	--runtime) needs_value "$@"; runtime=$2; options+=("$1" "$2"); shift ;;
-	--quick | --long | --tests | --sim) options+=("$1") ;;
+	--quick | --long | --tests | --sim | --emulator) options+=("$1") ;;
 	-*) wrong_call "there is no option $1" ;;
 	*) build=$(realpath "$1") ;;
 	esac

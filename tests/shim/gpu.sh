@@ -124,6 +124,30 @@ if [ -e "$driver" ]; then (
 	END
 ) fi
 
+# AMD's emulator is taken where no GPU is, and is named in the report. A stand-in puts the software device in its place.
+mkdir "$dir/emulator"
+cat >"$dir/emulator/mirage" <<END
+#!/bin/sh
+[ "\$1 \$2 \$3 \$4" = "run --profile mi300x --" ] || exit 3
+shift 4
+unset SOMASIM_NO_DEVICE
+exec "\$@"
+END
+chmod +x "$dir/emulator/mirage"
+for option in "" --emulator; do (
+	export PATH="$dir/emulator:$PATH" SOMASIM_NO_DEVICE=1 ROCM_PATH="$dir/rocm"
+	# shellcheck disable=SC2086
+	expect 0 "$run" $option -o "$dir/json" --quick --only '^alloc_loop$'
+	python3 - "$dir/json" <<-'END'
+		import json, sys
+		d = json.load(open(sys.argv[1]))
+		assert d['driver'] == 'emulated by mirage mi300x' and not d['figures'], d
+		assert [t['verdict'] for t in d['tests']] == ['passed'], d
+	END
+); done
+expect 77 env ROCM_PATH="$dir/rocm" "$run" --emulator -o "$dir/json"
+grep -q 'there is no mirage' "$dir/out"
+
 # A wheel has only the library with its number, and no header beside it. The device goes by that name.
 wheel=$dir/env/lib/python3.12/site-packages/_rocm_sdk_core/lib
 mkdir -p "$wheel"
