@@ -18,21 +18,23 @@ for option; do
 done
 cd "$(dirname "$0")/.."
 . scripts/packages.sh
-install_packages libbz2-dev
+install_packages libbz2-dev >&2
 build=${BUILD:-build-dist}
 options=(--buildtype=release --prefix=/ --libdir=lib --strip -Dtests=false -Dbench=false
-	-Dinstall_sim="$sim" -Dstatic_command=true)
+	-Dsim="$sim" -Dinstall_sim="$sim" -Dcommand=enabled -Dstatic_command=true)
 if [ -f "$build/build.ninja" ]; then
 	meson configure "$build" "${options[@]:0:3}" "${options[@]:4}" >/dev/null
 else
 	meson setup "$build" "${options[@]}" >/dev/null
 fi
+ninja -C "$build" >"$build/dist.log" || { tail -20 "$build/dist.log" >&2; exit 1; }
+command -v dpkg-query >/dev/null || echo "dist.sh: no dpkg: the licenses of static libraries are not collected" >&2
 version=$(meson introspect --projectinfo "$build" |
 	python3 -c 'import json, sys; print(json.load(sys.stdin)["version"])')
 name=somashim-$version-$(uname -m)
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
-DESTDIR=$root/$name meson install -C "$build" --quiet
+DESTDIR=$root/$name meson install -C "$build" --quiet >&2
 
 # The command contains static libraries, and its pages contain d3: the licenses go along, with the
 # texts that they name, and the place of the sources.
@@ -40,9 +42,10 @@ licenses=$root/$name/share/doc/somashim/licenses
 mkdir -p "$licenses"
 archives=$(ninja -C "$build" -t commands cli/somashim | tail -1 | grep -o ' /[^ ]*\.a\b' | sort -u)
 # shellcheck disable=SC2086
-packages=$(dpkg -S $archives | sed 's/[:,].*//' | sort -u)
+packages=$(dpkg -S $archives 2>/dev/null | sed 's/[:,].*//' | sort -u) || packages=
 cp -L cli/report/d3/LICENSE "$licenses/d3"
 for package in $packages uthash-dev; do
+	[ -f "/usr/share/doc/$package/copyright" ] || continue # not Debian
 	cp -L "/usr/share/doc/$package/copyright" "$licenses/$package"
 	dpkg-query -W -f '${source:Package} ${source:Version}\n' "$package" >>"$root/sources"
 done
@@ -58,7 +61,7 @@ done
 
 		Their sources: apt-get source PACKAGE=VERSION, or the archive of Debian's packages:
 	END
-	sort -u "$root/sources" | sed 's/\(.*\) \(.*\)/    \1=\2/'
+	sort -u "$root/sources" 2>/dev/null | sed 's/\(.*\) \(.*\)/    \1=\2/'
 	cat <<-'END'
 
 		To link the command with a changed library: install the library and its .a file, then run
@@ -66,11 +69,11 @@ done
 		command with the shared libraries instead.
 	END
 } >"$licenses/README"
-rm "$root/sources"
+rm -f "$root/sources"
 
 # Refuses to pack binaries that the loader of an old distribution would not load.
 bash tests/shim/portable.sh "$root/$name/bin/somashim" "$root/$name/lib/libsomashim.so" \
-	"$root/$name/lib/libsomashim-audit.so"
+	"$root/$name/lib/libsomashim-audit.so" >&2
 
 mkdir -p dist
 if [ $wheel = true ]; then

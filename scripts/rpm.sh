@@ -1,19 +1,22 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Builds RPM packages of the last commit with packaging/somashim.spec.
-#   scripts/rpm.sh [--nodeps] FOLDER     --nodeps: do not ask whether what the build needs is installed as packages
+#   scripts/rpm.sh [--nodeps] [--define "NAME VALUE"]... FOLDER
+#       --nodeps: do not ask whether what the build needs is installed as packages
+#       --define: as of rpmbuild, such as "rocm_path /opt/rocm-7.2.0"
 set -euo pipefail
 . "$(dirname "$0")/usage.sh"
-nodeps=()
-if [ "${1:-}" = --nodeps ]; then
-	nodeps=(--nodeps)
+options=()
+while [ $# -gt 0 ]; do
+	case $1 in
+	--nodeps) options+=(--nodeps) ;;
+	--define) needs_value "$@"; options+=(--define "$2"); shift ;;
+	-*) wrong_call "there is no option $1" ;;
+	*) break ;;
+	esac
 	shift
-fi
-case $#${1:-} in
-1-*) wrong_call "there is no option $1" ;;
-1*) ;;
-*) wrong_call "one folder is needed, for the packages" ;;
-esac
+done
+[ $# = 1 ] || wrong_call "one folder is needed, for the packages"
 mkdir -p "$1"
 out=$(realpath "$1")
 cd "$(dirname "$0")/.."
@@ -27,6 +30,6 @@ else # an unpacked source
 	tar -cf "$top/source.tar" --transform "s,^\.,somashim-$version," --exclude='./build*' .
 fi
 gzip -c "$top/source.tar" >"$top/SOURCES/somashim-$version.tar.gz"
-rpmbuild -bb "${nodeps[@]}" --define "_topdir $top" --define "somashim_version $version" \
+rpmbuild -bb "${options[@]}" --define "_topdir $top" --define "somashim_version $version" \
 	--define '_libdir /usr/lib64' packaging/somashim.spec
 cp -r "$top"/RPMS/* "$out/"

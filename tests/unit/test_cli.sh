@@ -66,6 +66,25 @@ for command in run record check report convert replay generate doctor options; d
 done
 status 2 "$somashim" help nothing
 
+# Completion: subcommands, their options, and nothing behind the program.
+if [ -n "${COMPLETION:-}" ] && command -v bash >/dev/null; then
+	"$COMPLETION" "$somashim" bash >"$dir/completion"
+	bash -c '
+		compopt() { :; }
+		. "$1"
+		complete_to() { want=$1; shift; COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=(); _somashim
+			[ "${COMPREPLY[*]}" = "$want" ] || { echo "$*: ${COMPREPLY[*]}, not $want" >&2; exit 1; }; }
+		complete_to "record replay report" somashim re
+		complete_to "--output" somashim record --o
+		complete_to "--framework" somashim run --f
+		complete_to "" somashim run ./program --f' bash "$dir/completion" || fail "completion"
+	for shell in zsh fish; do
+		"$COMPLETION" "$somashim" $shell >"$dir/completion"
+		grep -q 'framework' "$dir/completion" || fail "completion: $shell"
+		! command -v $shell >/dev/null || $shell -n "$dir/completion" || fail "completion: $shell"
+	done
+fi
+
 # A failed write is a failure.
 if [ -c /dev/full ]; then
 	for command in options --help --version "generate serving"; do

@@ -21,7 +21,7 @@ class Somashim(MesonPackage):
     variant("sim", default=False, description="Install the software device")
 
     depends_on("c", type="build")
-    depends_on("meson@1.0:", type="build")
+    depends_on("meson@0.61:", type="build")
     depends_on("pkgconfig", type="build")
     depends_on("python@3:", type="build")
     # Headers only: the library finds the runtime in the process.
@@ -36,6 +36,7 @@ class Somashim(MesonPackage):
     def meson_args(self):
         headers = [self.spec[name].prefix.include for name in ("hip", "hsa-rocr-dev", "uthash")]
         return [
+            "-Dcommand=enabled",
             "-Dtests=false",
             "-Dbench=false",
             f"-Dinstall_sim={str('+sim' in self.spec).lower()}",
