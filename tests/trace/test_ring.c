@@ -485,7 +485,9 @@ static void test_refused(void **state)
 {
 	char path[512], link[600], to[600], err[512];
 	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int out = memfd_create("dump", MFD_CLOEXEC);
 
+	assert_true(out >= 0);
 	snprintf(path, sizeof(path), "%s", path_in("held"));
 	snprintf(link, sizeof(link), "%s.link", path);
 	snprintf(to, sizeof(to), "%s.to", path);
@@ -495,14 +497,14 @@ static void test_refused(void **state)
 	int fd = open(path, O_RDWR | O_CLOEXEC);
 	assert_true(fd >= 0 && fcntl(fd, F_OFD_SETLK, &whole) == 0);
 	assert_int_equal(ss_ring_fold(path, 0, err, sizeof(err)), SS_RING_IDLE);
-	assert_false(ss_ring_dump(path, to, 10, err, sizeof(err)));
+	assert_false(ss_ring_dump(path, out, to, 10, err, sizeof(err)));
 	assert_non_null(strstr(err, "another process has it locked"));
 	close(fd);
 	/* Its name is a link to it. */
 	assert_int_equal(symlink(path, link), 0);
 	assert_int_equal(ss_ring_fold(link, 0, err, sizeof(err)), SS_RING_FAILED);
-	assert_false(ss_ring_dump(link, to, 10, err, sizeof(err)));
-	assert_true(ss_ring_dump(path, to, 10, err, sizeof(err)));
+	assert_false(ss_ring_dump(link, out, to, 10, err, sizeof(err)));
+	assert_true(ss_ring_dump(path, out, to, 10, err, sizeof(err)));
 	/* It is another user's. */
 	if (geteuid() == 0) {
 		assert_int_equal(chmod(dir, 0711), 0);
@@ -513,6 +515,7 @@ static void test_refused(void **state)
 		assert_non_null(strstr(err, "another user's"));
 		assert_int_equal(seteuid(0), 0);
 	}
+	close(out);
 }
 
 int main(int argc, char **argv)
