@@ -19,6 +19,22 @@ uint64_t ss_freed_by(const struct ss_timeline *tl, uint64_t n, uint64_t now)
 	return now;
 }
 
+static void note(struct ss_timeline *tl, uint64_t now, uint64_t pos)
+{
+	atomic_store_explicit(&tl->synced_ms, now, memory_order_relaxed);
+	atomic_store_explicit(&tl->synced_pos, pos, memory_order_relaxed);
+}
+
+/* The whole device was waited for. */
+static void note_all(struct ss_core *core, int dev)
+{
+	uint64_t now = ss_now_ms(core);
+
+	SS_TIMELINES_EACH(tl, core->order)
+		if (atomic_load_explicit(&tl->dev, memory_order_relaxed) == dev)
+			note(tl, now, atomic_load(&tl->progress.completed));
+}
+
 /* What is old is so since the synchronization before this one, which is noted afterwards. */
 void ss_sync_report_now(struct ss_core *core, int dev, struct ss_timeline *tl, uint64_t pos,
 			bool idle)
@@ -26,10 +42,12 @@ void ss_sync_report_now(struct ss_core *core, int dev, struct ss_timeline *tl, u
 	const struct ss_order_device *d = &core->order->dev[dev];
 
 	core->order->synchronized(core, dev, tl, idle);
-	if (!tl)
+	if (!tl) {
+		if (idle)
+			note_all(core, dev);
 		return;
-	atomic_store_explicit(&tl->synced_ms, ss_now_ms(core), memory_order_relaxed);
-	atomic_store_explicit(&tl->synced_pos, pos, memory_order_relaxed);
+	}
+	note(tl, ss_now_ms(core), pos);
 	if (!atomic_load_explicit(&d->report_each, memory_order_relaxed) &&
 	    atomic_load_explicit(&d->watched, memory_order_relaxed) != tl)
 		atomic_store_explicit(&tl->reported_at, ss_ticks(), memory_order_relaxed);
