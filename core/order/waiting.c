@@ -70,8 +70,12 @@ bool ss_waited(const struct ss_core *core, const struct ss_timeline *tl)
 	}
 }
 
+/* What the wait for one stream does not tell, the thread has a fence tell that it records
+ * afterwards (ss_waiting_serve). */
 bool ss_wait_tells(const struct ss_core *core, const struct ss_timeline *tl, uint64_t n)
 {
+	if (atomic_load(&tl->waiting))
+		return atomic_load(&tl->progress.completed) < n;
 	return atomic_load(&tl->told) >= n && ss_waited(core, tl);
 }
 

@@ -47,6 +47,11 @@ static uint64_t bound(struct ss_pool *pool, uint64_t size)
 	return ss_max(ss_max(bytes, ss_used_high(&pool->caches) / HIGH_PART), FLOOR);
 }
 
+bool ss_pressure_high(struct ss_pool *pool, uint64_t size)
+{
+	return pool->classic && atomic_load(&pool->pressure.bytes) >= bound(pool, size);
+}
+
 /* Is it better to wait than to grow, or (`fits`) than to take what other threads have a share in?
  * Pool lock held. */
 static bool better_wait(struct ss_pool *pool, uint64_t size, bool fits)

@@ -158,7 +158,7 @@ static void free_exported(struct ss_pool *pool, struct ss_block *b, bool complet
 static enum ss_status free_everywhere(struct ss_core *core, const struct ss_found *f,
 				      struct ss_token *waited, bool may_wait)
 {
-	bool wide = waited && ss_token_device_wide(waited), completed;
+	bool wide = waited && ss_token_device_wide(waited), completed, high;
 	struct ss_pool *pool = f->pool;
 	struct ss_block *b = f->block;
 	struct ss_timeline *null;
@@ -174,12 +174,16 @@ static enum ss_status free_everywhere(struct ss_core *core, const struct ss_foun
 		b = ss_front_join(pool, b);
 	ss_set_slot(b, SS_SLOT_COMPLETED);
 	b->n = ss_now_ms(core);
+	high = ss_pressure_high(pool, b->size);
 	if (unlikely(b->exported))
 		free_exported(pool, b, completed, may_wait);
 	else
 		free_marked(pool, b, completed);
+	/* The real call waits for the device, so beyond the bound of what may be under way this one
+	 * may wait where another thread waits. Else nothing would ever be known of a null stream
+	 * that others join while any thread waits for one of those. */
 	if (!waited && may_wait && (null = ss_timeline_null(core, dev)))
-		ss_fence_serve(core, null, SS_FENCE_JOINING);
+		ss_fence_serve(core, null, high ? SS_FENCE_OWN : SS_FENCE_JOINING);
 	if (atomic_load_explicit(&pool->dying, memory_order_acquire))
 		ss_pool_reap(pool);
 	ss_decay_tick(core, dev);

@@ -58,6 +58,8 @@ unsigned ss_pressure_self(void);
 bool ss_pressure_asked(struct ss_pool *pool, struct ss_epoch *e);
 /* Is it time to ask how far the streams are for the sake of epochs? Pool lock held. */
 bool ss_pressure_due(struct ss_pool *pool);
+/* Is so much of a classic pool under way that hipMalloc of `size` bytes would wait? No lock. */
+bool ss_pressure_high(struct ss_pool *pool, uint64_t size);
 /* hipFree has not waited, so hipMalloc may, for a bounded time. True: the device was found idle.
  * No lock held. */
 bool ss_pressure_idle(struct ss_pool *pool);

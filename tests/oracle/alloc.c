@@ -134,6 +134,8 @@ static void free_classic(struct world *w, int slot, const struct op *op)
 	if (op->flags & OPF_INNER)
 		addr += op->n % b->size;
 	w->call.joining = dev + 1; /* the real hipFree joins, whether or not we wait */
+	if (!waited)
+		w->call.own = w->null[dev] + 1; /* if much is under way it may wait for that, too */
 	if (waited) {
 		/* A wait for the whole device covers more than a wait for one stream after the
 		 * other. */
@@ -160,6 +162,7 @@ static void free_classic(struct world *w, int slot, const struct op *op)
 	if (w->full)
 		return;
 	enum ss_status st = ss_free_classic(w->core, (void *)(uintptr_t)addr, waited ? &t : NULL);
+	w->call.own = 0;
 	if (st)
 		fail(w, F_STATUS, "hipFree of block %d gave status %d", slot, st);
 	pool_lost_block(w, pool);

@@ -121,7 +121,7 @@ static void test_end_tells(void **state)
 	t = ss_stream_sync_begin(&core, a);
 	later = ss_timeline_now(a);
 	assert_false(ss_fence_request(&core, a, later, SS_FENCE_LATE));
-	assert_false(ss_fence_asked(&core, a, later));
+	assert_true(ss_fence_asked(&core, a, later));
 	ss_sync_end(&core, &t, true, false);
 	assert_int_equal(recorded(), 1);
 	ss_fake_drain(fake, 0, A);
@@ -132,7 +132,7 @@ static void test_end_tells(void **state)
 	w = ss_waiting_begin(&core, a);
 	later = ss_timeline_now(a);
 	assert_false(ss_fence_request(&core, a, later, SS_FENCE_LATE));
-	assert_false(ss_fence_asked(&core, a, later));
+	assert_true(ss_fence_asked(&core, a, later));
 	ss_waiting_end(&core, &w);
 	assert_int_equal(recorded(), 2);
 	ss_fake_drain(fake, 0, A);
