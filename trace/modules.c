@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Writes which executables and libraries are loaded, from what the dynamic linker says. */
-#include <errno.h>
 #include <link.h>
-#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/backoff.h"
 #include "trace/modules.h"
 #include "trace/python.h"
 
-#define WAIT_ROUNDS 10000 /* of sched_yield(), before a fork */
+#define WAIT_ROUNDS 1000 /* before a fork: about a second */
 
 struct update {
 	struct ss_trace_context *c;
@@ -191,9 +190,6 @@ void ss_trace_modules_update(struct ss_trace_context *c)
 
 void ss_trace_modules_wait(struct ss_trace_live *live)
 {
-	int err = errno;
-
-	for (int i = 0; i < WAIT_ROUNDS && atomic_load(&live->modules_busy); i++)
-		sched_yield();
-	errno = err;
+	for (unsigned turn = 0; turn < WAIT_ROUNDS && atomic_load(&live->modules_busy);)
+		ss_backoff(&turn);
 }

@@ -4,9 +4,8 @@
  *
  * Locks: none; all figures are atomic.
  */
-#include <sched.h>
-
 #include "core/backing/device_memory.h"
+#include "core/base/backoff.h"
 #include "core/core.h"
 
 /* While more than this part was left lately, nobody asks how much it is: the call takes as long as
@@ -151,8 +150,8 @@ void ss_growth_forbid(struct ss_core *core, int dev)
 	struct ss_device_memory *d = ss_device_memory(core, dev);
 
 	atomic_fetch_add(&d->resets, 1);
-	while (atomic_load(&d->growing))
-		sched_yield();
+	for (unsigned turn = 0; atomic_load(&d->growing);)
+		ss_backoff(&turn);
 }
 
 void ss_growth_allow(struct ss_core *core, int dev)

@@ -15,9 +15,8 @@ static __attribute__((noinline)) void unbias(struct ss_bias *l, struct ss_thread
 	atomic_store(&l->owner, NULL);
 	if (owner != ss_thread)
 		ss_thread_barrier();
-	for (unsigned i = 0; atomic_load_explicit(&owner->inside, memory_order_acquire) == l; i++)
-		if (i >= 64)
-			sched_yield();
+	for (unsigned turn = 0; atomic_load_explicit(&owner->inside, memory_order_acquire) == l;)
+		ss_backoff(&turn);
 }
 
 void ss_bias_taken(struct ss_bias *l)

@@ -58,8 +58,7 @@
 #ifndef SS_CORE_LOCK_H
 #define SS_CORE_LOCK_H
 
-#include <sched.h>
-
+#include "core/base/backoff.h"
 #include "core/base/processor.h"
 #include "core/base/thread.h"
 
@@ -76,16 +75,13 @@ static inline bool ss_spin_try(struct ss_spin *s)
 	return !atomic_exchange_explicit(&s->v, 1, memory_order_acquire);
 }
 
-/* Spins, and yields because the holder may have been preempted. Not inlined, so that the common
- * path needs no registers for it. */
+/* The holder may have been preempted. Not inlined, so that the common path needs no registers for
+ * it. */
 static __attribute__((noinline, cold, unused)) void ss_spin_wait(struct ss_spin *s)
 {
-	for (unsigned i = 0;; i++) {
-		if (i >= 64)
-			sched_yield();
-		if (!atomic_load_explicit(&s->v, memory_order_relaxed) && ss_spin_try(s))
-			return;
-	}
+	for (unsigned turn = 0;
+	     atomic_load_explicit(&s->v, memory_order_relaxed) || !ss_spin_try(s);)
+		ss_backoff(&turn);
 }
 
 static inline void ss_spin_lock(struct ss_spin *s)

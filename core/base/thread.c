@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/base/lock.h"
@@ -38,10 +37,10 @@ uint64_t ss_thread_barrier_count(void)
 	return atomic_load(&barrier_count);
 }
 
+#define AMPLE_NS 10000000
+
 void ss_thread_barrier(void)
 {
-	const struct timespec ample = {.tv_nsec = 10000000};
-
 	atomic_fetch_add(&barrier_count, 1);
 	if (!syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0))
 		return;
@@ -50,7 +49,7 @@ void ss_thread_barrier(void)
 	 * anything near that time. */
 	atomic_store(&ss_thread_barrier_known, false);
 	atomic_thread_fence(memory_order_seq_cst);
-	nanosleep(&ample, NULL);
+	ss_sleep_ns(AMPLE_NS);
 }
 
 /* ---- records ------------------------------------------------------------ */

@@ -14,6 +14,7 @@ static void wait_for_polls(struct ss_core *core, const struct ss_timeline *tl)
 {
 	struct ss_order *o = core->order;
 	bool polled = core->info[tl->dev].query_spoils;
+	unsigned turn = 0;
 
 	while (polled) {
 		polled = false;
@@ -22,7 +23,7 @@ static void wait_for_polls(struct ss_core *core, const struct ss_timeline *tl)
 			polled |= other->polling && (other == tl || !other->alive);
 		pthread_mutex_unlock(&o->lock);
 		if (polled)
-			sched_yield();
+			ss_backoff(&turn);
 	}
 }
 

@@ -36,13 +36,11 @@ struct ss_event *ss_event_search(struct ss_core *core, void *handle, bool make)
 
 __attribute__((cold)) uint32_t ss_event_lock(struct ss_event *e)
 {
-	for (unsigned i = 1;; i++) {
+	for (unsigned turn = 0;; ss_backoff(&turn)) {
 		uint32_t was = atomic_load_explicit(&e->state, memory_order_relaxed);
 
 		if (!(was & SS_EVENT_LOCKED) && ss_event_change(e, was, was | SS_EVENT_LOCKED))
 			return was;
-		if (i % 64 == 0)
-			sched_yield();
 	}
 }
 

@@ -19,7 +19,6 @@
  * Locks: order->lock, then timeline->lock. The driver is called with none; meanwhile `recording`
  * keeps the stream from being destroyed or captured.
  */
-#include <sched.h>
 #include <stdlib.h>
 
 #include "core/order/timeline.h"
@@ -45,8 +44,8 @@ bool ss_fence_may(const struct ss_core *core, const struct ss_timeline *tl, enum
  * The owner's call waits for those threads. They do not wait for anything. */
 void ss_fence_quiesce(struct ss_timeline *tl)
 {
-	while (atomic_load(&tl->recording))
-		sched_yield();
+	for (unsigned turn = 0; atomic_load(&tl->recording);)
+		ss_backoff(&turn);
 }
 
 /* Does a thread wait so that the call might not return before it? */

@@ -174,17 +174,17 @@ static uint32_t last_start(struct ss_segment *seg, uint64_t g)
 struct ss_block *ss_block_last_start(const struct ss_core *core, struct ss_segment *seg,
 				     uint64_t addr)
 {
+	unsigned waited = 0;
 	uint32_t turn, found;
 	uint64_t off;
 
-	for (;;) {
+	for (;; ss_backoff(&waited)) {
 		turn = atomic_load(&seg->correcting);
 		if (!ss_segment_has(seg, addr, &off))
 			return NULL;
 		found = last_start(seg, off / SS_GRAIN);
 		if (turn % 2 == 0 && atomic_load(&seg->correcting) == turn)
 			return found ? ss_block_by_index(core->map, found - 1) : NULL;
-		sched_yield();
 	}
 }
 

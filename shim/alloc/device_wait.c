@@ -10,11 +10,11 @@
  * Locks: none.
  */
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "core/base/backoff.h"
 #include "shim/alloc/device_wait.h"
 #include "shim/process/current_device.h"
 #include "shim/process/real.h"
@@ -40,6 +40,8 @@ static void unpin(struct pin *pin)
 /* NULL: the stream has been destroyed. Waits for a free slot if 64 threads hold one. */
 static struct pin *pin_stream(hipStream_t stream)
 {
+	unsigned turn = 0;
+
 	for (unsigned i = 0;; i = (i + 1) % PINS) {
 		hipStream_t none = NULL;
 
@@ -52,7 +54,7 @@ static struct pin *pin_stream(hipStream_t stream)
 			return NULL;
 		}
 		if (i == PINS - 1)
-			sched_yield();
+			ss_backoff(&turn);
 	}
 }
 
@@ -60,8 +62,8 @@ void ss_stream_pins_drain(hipStream_t stream)
 {
 	atomic_thread_fence(memory_order_seq_cst);
 	for (int i = 0; i < PINS; i++)
-		while (atomic_load(&pins[i].stream) == stream)
-			sched_yield();
+		for (unsigned turn = 0; atomic_load(&pins[i].stream) == stream;)
+			ss_backoff(&turn);
 }
 
 /* A wait looks for a capture when it starts. So a capture need not wait for the end of the wait:

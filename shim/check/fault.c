@@ -6,9 +6,9 @@
  * No lock.
  */
 #include <hsa/hsa_ext_amd.h>
-#include <sched.h>
 #include <stdlib.h>
 
+#include "core/base/backoff.h"
 #include "driver/rocm/resolve.h"
 #include "shim/check/checker.h"
 #include "shim/check/inside.h"
@@ -51,12 +51,13 @@ void ss_fault_watch(void)
 	__typeof__(whose) unknown = UNKNOWN;
 	register_fn *fn = real();
 	hsa_status_t status;
+	unsigned turn = 0;
 
 	while (fn && !atomic_compare_exchange_strong(&whose, &unknown, ASKING)) {
 		if (unknown != ASKING)
 			return;
 		unknown = UNKNOWN;
-		sched_yield();
+		ss_backoff(&turn);
 	}
 	if (!fn)
 		return;
