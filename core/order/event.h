@@ -21,7 +21,7 @@
 enum event_state {
 	SS_EVENT_LOCKED = 1, /* its holder may change everything but the key */
 	SS_EVENT_NO_CLOCK = 2,
-	SS_EVENT_STICKY = 4,    /* it never has a clock again */
+	SS_EVENT_STICKY = 4,    /* it never has a clock again: records may come that nobody sees */
 	SS_EVENT_OVERLAP = 8,   /* records overlapped: the order is unknown until all have ended */
 	SS_EVENT_INFLIGHT = 16, /* one record in progress; the bits above count them */
 };

@@ -2,7 +2,8 @@
 /*
  * Commands that may need the host: they may wait for what a thread does next, or for a lock that it
  * holds. Of a host function that reports itself that is known: it does so while it runs. All others
- * (waits for values, graphs with such nodes) may do so as long as they are in flight.
+ * (waits for values, waits for events that another process records, graphs with such nodes) may do
+ * so as long as they are in flight.
  *
  * Such a command has ended when its stream has come past the position behind it, which is known as
  * for anything else: by fences, and by what the application waits for. A stream with no fence on

@@ -146,6 +146,16 @@ SS_INLINE struct ss_token ss_wait_begin(struct ss_core *core, void *event, struc
 	return t;
 }
 
+/* Will a record that nobody sees here end the wait, for one another process's? It may need what a
+ * thread of this process does next. */
+SS_INLINE bool ss_wait_unseen(const struct ss_token *t)
+{
+	const struct ss_event *e = t->a;
+
+	return unlikely(!t->gen) && e &&
+	       atomic_load_explicit(&e->state, memory_order_relaxed) & SS_EVENT_STICKY;
+}
+
 SS_INLINE void ss_wait_end(struct ss_core *core, struct ss_token *t, bool ok)
 {
 	int kind = t->kind;

@@ -137,24 +137,17 @@ enum ss_next ss_step_share(struct ss_request *r)
 bool ss_pressure_idle(struct ss_pool *pool)
 {
 	struct ss_core *core = ss_core_of(pool);
-	uint64_t begin;
-	bool skip, idle;
+	uint64_t begin, now = ss_now_ms(core);
+	uint64_t ms = ss_min(core->opt.oom_wait_ms, ss_wait_budget_us(core) / 1000);
+	unsigned failed = ss_waits_failed(core);
+	bool idle;
 
-	if (!pool->classic || !ss_wait_safe(core))
-		return false;
-	ss_pool_lock(pool);
-	skip = pool->wait.skip;
-	pool->wait.skip -= skip;
-	ss_pool_unlock(pool);
-	if (skip)
+	if (!pool->classic || !ms || !ss_wait_safe(core))
 		return false;
 	begin = ss_trace_wait_begin();
-	idle = ss_device_wait_idle(core, pool->mem.dev, ss_now_ms(core) + core->opt.oom_wait_ms);
+	idle = ss_device_wait_idle(core, pool->mem.dev, now + ms);
 	ss_trace_wait_end(begin, SS_TRACE_WAIT_MEMORY, pool->mem.dev, NULL);
-	if (!idle) {
-		ss_pool_lock(pool);
-		ss_wait_failed(pool);
-		ss_pool_unlock(pool);
-	}
+	if (!idle)
+		ss_wait_failed(core, failed, 1000 * (ss_now_ms(core) - now));
 	return idle;
 }

@@ -6,8 +6,11 @@
  *
  * Waiting costs nothing as long as the device has enough to do behind the point that is waited for.
  * But the work in front of a fence may itself wait for what this thread does next. So a wait ends
- * when nothing has completed for some time, and each that was for nothing makes the next ones
- * shorter and rarer. No wait is inside the runtime: fences are polled.
+ * when nothing has completed for some time. Each wait for nothing makes the next ones shorter, and
+ * a wait that helped takes one such failure back. That alone would forget a stream that stands
+ * still whenever another one moves. So all waits for nothing share a budget, which grows with the
+ * time that the process has run, and no wait begins when it is spent. No wait is inside the
+ * runtime: fences are polled.
  *
  * Locks: the pool's. None while waiting.
  */
@@ -15,8 +18,11 @@
 
 /* A wait lasts so long without anything completing, since a busy machine alone may take that, */
 #define QUIET_US 50000
-#define QUIET_TIMES 4     /* and as many times as long as anything took lately */
-#define RAREST 16         /* after waits for nothing, at least one allocation in 2^16 waits */
+#define QUIET_TIMES 4 /* and as many times as long as anything took lately */
+#define MOST_FAILED 6 /* failures shorten a wait to 1/64 */
+/* The budget: so much to begin with, and this part of the time since then. */
+#define BUDGET_US 100000
+#define BUDGET_PART 20
 /* A nap: this part of the wait so far, between the two limits. What a nap is too long, the device
  * may stand idle. */
 #define NAP_PART 64
@@ -39,15 +45,53 @@ static uint64_t longest_us(const struct ss_core *core)
 	return core->opt.growth_wait_ms * 1000;
 }
 
-/* How long nothing may complete. */
+/* ---- what waits for nothing may cost ---------------------------------------- */
+
+unsigned ss_waits_failed(const struct ss_core *core)
+{
+	return atomic_load_explicit(&core->pools->waits.failed, memory_order_relaxed);
+}
+
+uint64_t ss_wait_budget_us(const struct ss_core *core)
+{
+	const struct ss_waits *w = &core->pools->waits;
+	uint64_t all = BUDGET_US + 1000 * (ss_now_ms(core) - w->since) / BUDGET_PART;
+	uint64_t spent = atomic_load_explicit(&w->spent_us, memory_order_relaxed);
+
+	return all > spent ? all - spent : 0;
+}
+
+void ss_wait_failed(struct ss_core *core, unsigned failed, uint64_t us)
+{
+	struct ss_waits *w = &core->pools->waits;
+
+	atomic_fetch_add(&w->spent_us, us);
+	/* Threads that waited together have failed once. */
+	if (failed < MOST_FAILED)
+		atomic_compare_exchange_strong(&w->failed, &failed, failed + 1);
+}
+
+void ss_wait_worked(struct ss_request *r)
+{
+	struct ss_waits *w = &ss_core_of(r->pool)->pools->waits;
+	unsigned failed = ss_waits_failed(ss_core_of(r->pool));
+
+	if (failed && r->wait.us > r->wait.begin)
+		atomic_compare_exchange_strong(&w->failed, &failed, failed - 1);
+}
+
+/* ---- a wait ------------------------------------------------------------------- */
+
+/* How long nothing may complete. A wait that is shorter than what anything took lately cannot help,
+ * so that much is granted even if less is left. */
 static uint64_t quiet_us(struct ss_pool *pool)
 {
-	uint64_t ms = ss_max(ss_fence_ms(ss_core_of(pool), pool->mem.dev), pool->pressure.took);
+	struct ss_core *core = ss_core_of(pool);
+	uint64_t ms = ss_max(ss_fence_ms(core, pool->mem.dev), pool->pressure.took);
 	uint64_t lately = ss_max(1000 * ms, pool->wait.gap_us);
-	uint64_t us = ss_max((QUIET_US + QUIET_TIMES * lately) >> pool->wait.failed, lately);
+	uint64_t us = (QUIET_US + QUIET_TIMES * lately) >> ss_waits_failed(core);
 
-	/* So that one which was given up for the longest time has failed, too. */
-	return ss_min(us, longest_us(ss_core_of(pool)));
+	return ss_max(ss_min(us, ss_wait_budget_us(core)), lately);
 }
 
 bool ss_wait_turn(struct ss_request *r)
@@ -56,26 +100,13 @@ bool ss_wait_turn(struct ss_request *r)
 
 	if (r->wait.over)
 		return false;
-	if (pool->wait.skip && !r->wait.us) {
-		pool->wait.skip--;
+	if (!ss_wait_budget_us(ss_core_of(pool))) {
 		r->wait.over = true;
 		return false;
 	}
-	r->wait.since = r->wait.us;
-	r->wait.failed = pool->wait.failed;
+	r->wait.begin = r->wait.since = r->wait.us;
+	r->wait.failed = ss_waits_failed(ss_core_of(pool));
 	return true;
-}
-
-void ss_wait_failed(struct ss_pool *pool)
-{
-	pool->wait.skip = (1u << pool->wait.failed) - 1;
-	pool->wait.failed += pool->wait.failed < RAREST;
-}
-
-void ss_wait_worked(struct ss_request *r)
-{
-	if (r->wait.us > r->wait.since)
-		r->pool->wait.failed /= 2;
 }
 
 bool ss_wait_nap(struct ss_request *r, bool moved)
@@ -89,15 +120,12 @@ bool ss_wait_nap(struct ss_request *r, bool moved)
 		pool->wait.gap_us = ss_max(r->wait.us - r->wait.since, pool->wait.gap_us / 2);
 		r->wait.since = r->wait.us;
 	}
-	if (r->wait.us - r->wait.since >= quiet_us(pool)) {
-		/* Threads that waited together have failed once. */
-		if (r->wait.failed == pool->wait.failed)
-			ss_wait_failed(pool);
-		r->wait.over = true;
-	}
+	r->wait.over = r->wait.us - r->wait.since >= quiet_us(pool) ||
+		       r->wait.us >= longest_us(core);
+	if (r->wait.over)
+		ss_wait_failed(core, r->wait.failed, r->wait.us - r->wait.begin);
 	/* What another thread enqueues meanwhile may need this one. */
-	r->wait.over |= r->wait.us >= longest_us(core) || ss_order_capturing(core) ||
-			ss_host_needed(core);
+	r->wait.over |= ss_order_capturing(core) || ss_host_needed(core);
 	if (r->wait.over)
 		return false;
 	pool->st.waits += !r->wait.us;

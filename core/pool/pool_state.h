@@ -47,16 +47,23 @@ struct ss_pool {
 		uint64_t took;      /* ms that an epoch took lately */
 		uint64_t completed; /* epochs */
 	} pressure;
-	struct {                       /* bounded_wait.c */
-		unsigned failed, skip; /* waits that were for nothing; so many to leave out */
-		uint64_t gap_us;       /* between two completions, as waits saw it lately */
+	struct {                 /* bounded_wait.c */
+		uint64_t gap_us; /* between two completions, as waits saw it lately */
 	} wait;
 	struct ss_pool_stats st; /* what the ladder counts */
 	struct ss_pool *next;    /* list of pools, or of spare ones */
 	struct ss_link link;     /* by handle */
 };
 
+/* Waits of all pools that were for nothing (bounded_wait.c). */
+struct ss_waits {
+	uint64_t since;            /* ms: when the core began */
+	_Atomic uint64_t spent_us; /* in all */
+	atomic_uint failed;        /* how many; each wait that helped takes one back */
+};
+
 struct ss_pools {
+	struct ss_waits waits;
 	pthread_mutex_t lock;
 	struct ss_pool *list;
 	struct ss_table by_handle;

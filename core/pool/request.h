@@ -23,13 +23,15 @@ struct ss_request {
 	unsigned grown;         /* how often the pool grew for it */
 	/* Bytes of an idle segment that was left alone, since growing may fit better; 0: none */
 	uint64_t left_uncut;
-	bool cut;                   /* it may be cut all the same */
-	bool refused;               /* the driver failed, and did not say that memory is short */
-	struct {                    /* bounded_wait.c */
-		uint64_t us, since; /* waited so far, and until something completed last */
-		unsigned failed;    /* the pool's count when the wait began */
-		uint32_t turn;      /* of the stream that is asked next */
-		bool over;          /* no more waits */
+	bool cut;                /* it may be cut all the same */
+	bool refused;            /* the driver failed, and did not say that memory is short */
+	struct {                 /* bounded_wait.c */
+		uint64_t us;     /* waited so far, */
+		uint64_t begin;  /* when the present wait began, */
+		uint64_t since;  /* and when something completed last */
+		unsigned failed; /* the count of failures when the wait began */
+		uint32_t turn;   /* of the stream that is asked next */
+		bool over;       /* no more waits */
 	} wait;
 	struct ss_pressure {        /* backpressure.c */
 		uint64_t completed; /* epochs of the pool when r looked last */
@@ -94,8 +96,12 @@ bool ss_wait_turn(struct ss_request *r);
 bool ss_wait_nap(struct ss_request *r, bool moved);
 /* The wait was worth it. Pool lock held. */
 void ss_wait_worked(struct ss_request *r);
-/* A wait was for nothing: the next ones are shorter and rarer. Pool lock held. */
-void ss_wait_failed(struct ss_pool *pool);
+/* A wait of `us` was for nothing; `failed`: ss_waits_failed() when it began. Any thread. */
+void ss_wait_failed(struct ss_core *core, unsigned failed, uint64_t us);
+/* The count of waits for nothing, less those that helped. Any thread. */
+unsigned ss_waits_failed(const struct ss_core *core);
+/* How long waits for nothing may still take in all, in us. Any thread. */
+uint64_t ss_wait_budget_us(const struct ss_core *core);
 /* backpressure.c, for hipMalloc: as a step. */
 enum ss_next ss_backpressure_wait(struct ss_request *r);
 /* growth_wait.c, for a stream: as a step. */

@@ -129,14 +129,14 @@ hipError_t do_hipEventDestroy(hipEvent_t event)
 	return ss_result(REAL(hipEventDestroy, event));
 }
 
-/* Another process may record it from now on. */
+/* Another process may record it from now on, and a node of a graph may wait for that. */
 hipError_t do_hipIpcGetEventHandle(hipIpcEventHandle_t *handle, hipEvent_t event)
 {
 	if (event)
 		ss_event_taint(ss_core, event, true);
 	if (event && unlikely(ss_checking))
 		ss_check_event_tainted(event, true);
-	ss_observer_add(-1, SS_OBSERVER_IPC);
+	ss_observer_add(-1, SS_OBSERVER_IPC | SS_OBSERVER_HOSTNODE);
 	return ss_result(REAL(hipIpcGetEventHandle, handle, event));
 }
 
@@ -144,7 +144,7 @@ hipError_t do_hipIpcOpenEventHandle(hipEvent_t *event, hipIpcEventHandle_t handl
 {
 	hipError_t err = REAL(hipIpcOpenEventHandle, event, handle);
 
-	ss_observer_add(-1, SS_OBSERVER_IPC);
+	ss_observer_add(-1, SS_OBSERVER_IPC | SS_OBSERVER_HOSTNODE);
 	if (err == hipSuccess && event) {
 		ss_event_add(ss_core, *event);
 		ss_event_taint(ss_core, *event, true);

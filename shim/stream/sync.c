@@ -180,6 +180,7 @@ typedef hipError_t wait_call(hipStream_t stream, hipEvent_t event, unsigned int 
 SS_INLINE hipError_t wait_event(hipStream_t handle, hipEvent_t event, unsigned int flags,
 				wait_call *real, hipStream_t stream)
 {
+	struct ss_host_command host = {0};
 	struct ss_timeline *tl;
 	bool refused, joins;
 	struct ss_token t;
@@ -192,12 +193,15 @@ SS_INLINE hipError_t wait_event(hipStream_t handle, hipEvent_t event, unsigned i
 	joins = ss_capture_live() && tl && ss_capture_has_event(event) &&
 		ss_capture_join(handle, tl, event);
 	t = ss_wait_begin(ss_core, event, tl);
+	if (ss_wait_unseen(&t))
+		host = ss_host_command_begin(handle);
 	if (unlikely(ss_checking))
 		ss_check_waits(tl, event);
 	ss_enter();
 	err = real ? real(stream, event, flags) : ss_real_missing();
 	ss_leave();
 	ss_wait_end(ss_core, &t, err == hipSuccess);
+	ss_host_command_end(&host, err == hipSuccess);
 	if (unlikely(ss_checking))
 		ss_check_waits(tl, event);
 	if (unlikely(joins) && err != hipSuccess)

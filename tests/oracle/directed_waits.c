@@ -27,7 +27,7 @@ static void malloc_waits(void)
 	CHECK(given() <= 8 * BIG);
 }
 
-/* On a device that stands still the pool grows, after waits that become ever rarer. There is no
+/* On a device that stands still the pool grows, after waits that become ever shorter. There is no
  * wait beside one for a value. */
 static void malloc_not_long(void)
 {
@@ -111,6 +111,35 @@ static void stream_not_long(void)
 	for (int i = 0; i < 30; i++)
 		D(alloc(0, S(0), BIG), free_(0, S(0)), alloc(1 + i, S(1), BIG));
 	CHECK(given() == 31 * BIG && W->now_ms > 0 && W->now_ms < 120);
+	D(release());
+}
+
+/* The same where waits that help come in between: each of those takes one failure back, but all
+ * failures together cost no more than the budget. */
+static void stream_not_often(void)
+{
+	unsigned long helped = 0;
+	uint64_t then, stood = 0;
+
+	D(stream(0, NB), stream(1, NB));
+	for (int i = 0; i < 12; i++) {
+		D(stall(S(0)), alloc(0, S(0), BIG), free_(0, S(0)));
+		then = W->now_ms;
+		D(alloc(2 + i, S(1), BIG));
+		stood += W->now_ms - then;
+		D(release(), advance(), ssync(S(0)), ssync(S(1)),
+		  (struct op){.kind = OP_TICK, .n = 100});
+		for (int k = 0; k < 3; k++) {
+			uint64_t more = (uint64_t)(i + 2 + k) * BIG;
+			unsigned long before = d_stats().waits;
+
+			D(alloc(0, S(0), more), kernel(S(0)), free_(0, S(0)), alloc(1, S(1), more),
+			  kernel(S(1)), free_(1, S(1)));
+			helped += d_stats().waits - before;
+		}
+		D(dsync(), trim(0), attr(SS_ATTR_RESERVED_HIGH, 0));
+	}
+	CHECK(helped >= 24 && stood > 50 && stood <= 100 + W->now_ms / 20 + 12);
 	D(release());
 }
 
@@ -328,6 +357,7 @@ const struct d_test directed_waits[] = {
 	WAITS(stream_waits),
 	T(stream_never_waits),
 	WAITS(stream_not_long),
+	WAITS(stream_not_often),
 	WAITS(stream_within_peak),
 	WAITS(stream_not_for_little),
 	WAITS(stream_not_in_capture),

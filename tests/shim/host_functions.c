@@ -217,6 +217,30 @@ static void value(void)
 	OK(hipHostFree(flag));
 }
 
+/* Behind a wait for an event that another process may record: that process may need what the main
+ * thread does next. */
+static void event(void)
+{
+	hipIpcEventHandle_t handle;
+	hipEvent_t e;
+
+	OK(hipEventCreateWithFlags(&e, hipEventInterprocess | hipEventDisableTiming));
+	pool_begin();
+	OK(hipEventRecord(e, stream[0]));
+	OK(hipStreamWaitEvent(stream[STREAMS - 1], e, 0));
+	CHECK(step() > 0 && pool_end() == BLOCK); /* nobody else knows it yet */
+	OK(hipIpcGetEventHandle(&handle, e));
+	pool_begin();
+	launch(stream[0]);
+	OK(hipEventRecord(e, stream[0]));
+	OK(hipStreamWaitEvent(stream[STREAMS - 1], e, 0));
+	CHECK(step() == 0);
+	CHECK(pool_end() == STREAMS * BLOCK);
+	pool_begin();
+	CHECK(step() > 0 && pool_end() == BLOCK);
+	OK(hipEventDestroy(e));
+}
+
 static unsigned step_beside(hipGraphExec_t exec)
 {
 	unsigned slept;
@@ -275,6 +299,8 @@ int main(int argc, char **argv)
 		locked();
 	else if (!strcmp(argv[1], "value"))
 		value();
+	else if (!strcmp(argv[1], "event"))
+		event();
 	else
 		graphs();
 	held = false;
