@@ -15,7 +15,7 @@ static bool pools_init(struct ss_core *core)
 	if (!core->pools)
 		return false;
 	pthread_mutex_init(&core->pools->lock, NULL);
-	core->pools->waits.since = ss_now_ms(core);
+	ss_waits_init(core);
 	return ss_table_init(&core->pools->by_handle);
 }
 

@@ -138,8 +138,8 @@ bool ss_pressure_idle(struct ss_pool *pool)
 {
 	struct ss_core *core = ss_core_of(pool);
 	uint64_t begin, now = ss_now_ms(core);
-	uint64_t ms = ss_min(core->opt.oom_wait_ms, ss_wait_budget_us(core) / 1000);
-	unsigned failed = ss_waits_failed(core);
+	uint64_t ms = ss_min(core->opt.oom_wait_ms, ss_wait_budget_us(core, false) / 1000);
+	unsigned failed = ss_waits_failed(core, false);
 	bool idle;
 
 	if (!pool->classic || !ms || !ss_wait_safe(core))
@@ -148,6 +148,6 @@ bool ss_pressure_idle(struct ss_pool *pool)
 	idle = ss_device_wait_idle(core, pool->mem.dev, now + ms);
 	ss_trace_wait_end(begin, SS_TRACE_WAIT_MEMORY, pool->mem.dev, NULL);
 	if (!idle)
-		ss_wait_failed(core, failed, 1000 * (ss_now_ms(core) - now));
+		ss_wait_failed(core, false, failed, 1000 * (ss_now_ms(core) - now));
 	return idle;
 }

@@ -19,8 +19,9 @@
 /* A wait lasts so long without anything completing, since a busy machine alone may take that, */
 #define QUIET_US 50000
 #define QUIET_TIMES 4 /* and as many times as long as anything took lately */
-#define MOST_FAILED 6 /* failures shorten a wait to 1/64 */
-/* The budget: so much to begin with, and this part of the time since then. */
+#define MOST_FAILED 16
+/* The budget of the streams: so much to begin with, and this part of the time since then. That of
+ * hipMalloc begins with the longest wait instead, because the real hipFree would have waited. */
 #define BUDGET_US 100000
 #define BUDGET_PART 20
 /* A nap: this part of the wait so far, between the two limits. What a nap is too long, the device
@@ -47,23 +48,31 @@ static uint64_t longest_us(const struct ss_core *core)
 
 /* ---- what waits for nothing may cost ---------------------------------------- */
 
-unsigned ss_waits_failed(const struct ss_core *core)
+void ss_waits_init(struct ss_core *core)
 {
-	return atomic_load_explicit(&core->pools->waits.failed, memory_order_relaxed);
+	for (int stream = 0; stream < 2; stream++) {
+		core->pools->waits[stream].begin_us = stream ? BUDGET_US : longest_us(core);
+		core->pools->waits[stream].since = ss_now_ms(core);
+	}
 }
 
-uint64_t ss_wait_budget_us(const struct ss_core *core)
+unsigned ss_waits_failed(struct ss_core *core, bool stream)
 {
-	const struct ss_waits *w = &core->pools->waits;
-	uint64_t all = BUDGET_US + 1000 * (ss_now_ms(core) - w->since) / BUDGET_PART;
+	return atomic_load_explicit(&core->pools->waits[stream].failed, memory_order_relaxed);
+}
+
+uint64_t ss_wait_budget_us(struct ss_core *core, bool stream)
+{
+	const struct ss_waits *w = &core->pools->waits[stream];
+	uint64_t all = w->begin_us + 1000 * (ss_now_ms(core) - w->since) / BUDGET_PART;
 	uint64_t spent = atomic_load_explicit(&w->spent_us, memory_order_relaxed);
 
 	return all > spent ? all - spent : 0;
 }
 
-void ss_wait_failed(struct ss_core *core, unsigned failed, uint64_t us)
+void ss_wait_failed(struct ss_core *core, bool stream, unsigned failed, uint64_t us)
 {
-	struct ss_waits *w = &core->pools->waits;
+	struct ss_waits *w = &core->pools->waits[stream];
 
 	atomic_fetch_add(&w->spent_us, us);
 	/* Threads that waited together have failed once. */
@@ -73,39 +82,41 @@ void ss_wait_failed(struct ss_core *core, unsigned failed, uint64_t us)
 
 void ss_wait_worked(struct ss_request *r)
 {
-	struct ss_waits *w = &ss_core_of(r->pool)->pools->waits;
-	unsigned failed = ss_waits_failed(ss_core_of(r->pool));
+	struct ss_core *core = ss_core_of(r->pool);
+	unsigned failed = ss_waits_failed(core, r->tl);
 
 	if (failed && r->wait.us > r->wait.begin)
-		atomic_compare_exchange_strong(&w->failed, &failed, failed - 1);
+		atomic_compare_exchange_strong(&core->pools->waits[r->tl != NULL].failed, &failed,
+					       failed - 1);
 }
 
 /* ---- a wait ------------------------------------------------------------------- */
 
 /* How long nothing may complete. A wait that is shorter than what anything took lately cannot help,
  * so that much is granted even if less is left. */
-static uint64_t quiet_us(struct ss_pool *pool)
+static uint64_t quiet_us(const struct ss_request *r)
 {
+	struct ss_pool *pool = r->pool;
 	struct ss_core *core = ss_core_of(pool);
 	uint64_t ms = ss_max(ss_fence_ms(core, pool->mem.dev), pool->pressure.took);
 	uint64_t lately = ss_max(1000 * ms, pool->wait.gap_us);
-	uint64_t us = (QUIET_US + QUIET_TIMES * lately) >> ss_waits_failed(core);
+	uint64_t us = (QUIET_US + QUIET_TIMES * lately) >> ss_waits_failed(core, r->tl);
 
-	return ss_max(ss_min(us, ss_wait_budget_us(core)), lately);
+	return ss_max(ss_min(us, ss_wait_budget_us(core, r->tl)), lately);
 }
 
 bool ss_wait_turn(struct ss_request *r)
 {
-	struct ss_pool *pool = r->pool;
+	struct ss_core *core = ss_core_of(r->pool);
 
 	if (r->wait.over)
 		return false;
-	if (!ss_wait_budget_us(ss_core_of(pool))) {
+	if (!ss_wait_budget_us(core, r->tl)) {
 		r->wait.over = true;
 		return false;
 	}
 	r->wait.begin = r->wait.since = r->wait.us;
-	r->wait.failed = ss_waits_failed(ss_core_of(pool));
+	r->wait.failed = ss_waits_failed(core, r->tl);
 	return true;
 }
 
@@ -113,17 +124,18 @@ bool ss_wait_nap(struct ss_request *r, bool moved)
 {
 	struct ss_pool *pool = r->pool;
 	struct ss_core *core = ss_core_of(pool);
-	uint64_t us = ss_min(ss_max(r->wait.us / NAP_PART, NAP_US), LONGEST_NAP_US);
+	uint64_t us = ss_min(ss_max(r->wait.us / NAP_PART, NAP_US), LONGEST_NAP_US), stood;
 
 	/* As long as something completes, the device does not stand still. */
 	if (moved) {
 		pool->wait.gap_us = ss_max(r->wait.us - r->wait.since, pool->wait.gap_us / 2);
 		r->wait.since = r->wait.us;
 	}
-	r->wait.over = r->wait.us - r->wait.since >= quiet_us(pool) ||
-		       r->wait.us >= longest_us(core);
+	stood = r->wait.us - r->wait.since;
+	r->wait.over = stood >= ss_min(quiet_us(r), longest_us(core));
 	if (r->wait.over)
-		ss_wait_failed(core, r->wait.failed, r->wait.us - r->wait.begin);
+		ss_wait_failed(core, r->tl, r->wait.failed, stood);
+	r->wait.over |= r->wait.us >= longest_us(core);
 	/* What another thread enqueues meanwhile may need this one. */
 	r->wait.over |= ss_order_capturing(core) || ss_host_needed(core);
 	if (r->wait.over)

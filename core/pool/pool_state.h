@@ -57,13 +57,13 @@ struct ss_pool {
 
 /* Waits of all pools that were for nothing (bounded_wait.c). */
 struct ss_waits {
-	uint64_t since;            /* ms: when the core began */
+	uint64_t begin_us, since;  /* the budget when the core began, and when that was (ms) */
 	_Atomic uint64_t spent_us; /* in all */
 	atomic_uint failed;        /* how many; each wait that helped takes one back */
 };
 
 struct ss_pools {
-	struct ss_waits waits;
+	struct ss_waits waits[2]; /* of hipMalloc, and of streams */
 	pthread_mutex_t lock;
 	struct ss_pool *list;
 	struct ss_table by_handle;
@@ -87,6 +87,9 @@ struct ss_pools {
 		uint64_t ended_count;
 	} dev[SS_MAX_DEVICES];
 };
+
+/* Begins both budgets (bounded_wait.c). */
+void ss_waits_init(struct ss_core *core);
 
 static inline struct ss_device_pools *ss_device_pools(struct ss_core *core, int dev)
 {

@@ -96,12 +96,14 @@ bool ss_wait_turn(struct ss_request *r);
 bool ss_wait_nap(struct ss_request *r, bool moved);
 /* The wait was worth it. Pool lock held. */
 void ss_wait_worked(struct ss_request *r);
-/* A wait of `us` was for nothing; `failed`: ss_waits_failed() when it began. Any thread. */
-void ss_wait_failed(struct ss_core *core, unsigned failed, uint64_t us);
-/* The count of waits for nothing, less those that helped. Any thread. */
-unsigned ss_waits_failed(const struct ss_core *core);
-/* How long waits for nothing may still take in all, in us. Any thread. */
-uint64_t ss_wait_budget_us(const struct ss_core *core);
+/* The three below: of streams, or of hipMalloc. Any thread. */
+/* A wait in which nothing completed for the last `us` was for nothing; `failed`: ss_waits_failed()
+ * when it began. */
+void ss_wait_failed(struct ss_core *core, bool stream, unsigned failed, uint64_t us);
+/* The count of waits for nothing, less those that helped. */
+unsigned ss_waits_failed(struct ss_core *core, bool stream);
+/* How long waits for nothing may still take in all, in us. */
+uint64_t ss_wait_budget_us(struct ss_core *core, bool stream);
 /* backpressure.c, for hipMalloc: as a step. */
 enum ss_next ss_backpressure_wait(struct ss_request *r);
 /* growth_wait.c, for a stream: as a step. */
