@@ -55,6 +55,7 @@ static __attribute__((noinline)) hipError_t malloc_long(void **ptr, size_t size)
 
 	if (unlikely(ss_pass(SS_ENTRY_SERVED)))
 		return ss_real.hipMalloc ? ss_real.hipMalloc(ptr, size) : ss_real_missing();
+	SS_SERVED;
 	if (unlikely(ss_checking))
 		ss_check_call("hipMalloc");
 	err = ss_malloc(ptr, size, true);
@@ -123,6 +124,7 @@ static __attribute__((noinline)) hipError_t free_long(void *ptr)
 
 	if (unlikely(ss_pass(SS_ENTRY_ALWAYS)))
 		return ss_real.hipFree ? ss_real.hipFree(ptr) : ss_real_missing();
+	SS_SERVED;
 	if (unlikely(atomic_load(&ss_self_imports)) && ss_self_import_release(ptr))
 		return ss_result(hipSuccess);
 	if (unlikely(ss_checking))
@@ -246,6 +248,7 @@ static int malloc_async(void **ptr, size_t size, void *native)
 	if (unlikely(ss_pass(SS_ENTRY_SERVED)))
 		return ss_real.hipMallocAsync ? ss_real.hipMallocAsync(ptr, size, stream) :
 						ss_real_missing();
+	SS_SERVED;
 	if (unlikely(!ptr))
 		return ss_fail(hipErrorInvalidValue);
 	if (unlikely(ss_checking))
@@ -382,6 +385,7 @@ static int free_async(void *ptr, void *native)
 
 	if (unlikely(ss_pass(SS_ENTRY_ALWAYS)))
 		return ss_real.hipFreeAsync ? ss_real.hipFreeAsync(ptr, stream) : ss_real_missing();
+	SS_SERVED;
 	/* Every release checks this before it looks at the stream. */
 	if (unlikely(!ptr))
 		return ss_runtime()->major < 7 ? ss_fail(hipErrorInvalidValue) :

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/uncancelled.h"
 #include "trace/cut_guard.h"
 #include "trace/modules.h"
 #include "trace/process_info.h"
@@ -174,9 +175,8 @@ static bool next_block(struct ss_trace_context *c)
 {
 	struct ss_trace_thread_state *t = c->thread;
 	bool first = !t->block;
-	int cancel, err = 0;
+	int err = 0;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (t->block) {
 		ss_trace_file_done(&c->live->file, t->block, t->last);
 		t->block = NULL;
@@ -204,7 +204,6 @@ static bool next_block(struct ss_trace_context *c)
 		__atomic_fetch_add(&c->live->file.header->lost_events, 1, __ATOMIC_RELAXED);
 	else if (!t->block)
 		stop(c->live, err);
-	pthread_setcancelstate(cancel, NULL);
 	return t->block != NULL;
 }
 
@@ -240,6 +239,7 @@ static void thread_ended(void *arg)
 {
 	struct ss_trace_thread_state *t = arg;
 
+	SS_UNCANCELLED; /* a thread that returns may still be cancelled here */
 	if (live && t->block &&
 	    t->generation == atomic_load_explicit(&live->generation, memory_order_relaxed))
 		give_away(live, t);
@@ -311,9 +311,7 @@ static bool start(uint64_t generation, struct ss_trace_thread_state *t)
 	static char path[PATTERN_SIZE + 1024], line[sizeof(path) + 64], why[96];
 	struct ss_trace_context c = {.live = live, .thread = t};
 	unsigned number;
-	int cancel;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (forked) {
 		ss_trace_file_close(&file);
 		forked = false;
@@ -344,7 +342,6 @@ static bool start(uint64_t generation, struct ss_trace_thread_state *t)
 			 strerror_r(errno, why, sizeof(why)));
 		say(line);
 	}
-	pthread_setcancelstate(cancel, NULL);
 	return opened;
 }
 

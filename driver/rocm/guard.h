@@ -23,6 +23,7 @@ struct ss_tls {
 	int error;
 	/* The same for hipExtGetLastError: the error of the last command, if it was ours. */
 	int command;
+	int cancel;           /* the thread's cancel state outside of us (SS_SERVED) */
 	uint64_t own_streams; /* devices on which this thread has a per-thread stream */
 };
 

@@ -39,13 +39,10 @@ uint64_t ss_rocm_map_turn_begin(void)
 {
 	uint64_t mine = 0;
 	bool late = false;
-	int cancel;
 
 	if (!(ss_rocm.quirks[0] & SS_Q_MAP_ALONE))
 		return 0;
 	pthread_once(&once, init);
-	/* The wait is a cancellation point, and none is expected here. */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&lock);
 	/* Another thread may have begun a turn while this one waited, and has its own second. */
 	while (current && !pthread_equal(owner, pthread_self()) && !late) {
@@ -62,7 +59,6 @@ uint64_t ss_rocm_map_turn_begin(void)
 		until.tv_sec += TURN_MS / 1000;
 	}
 	pthread_mutex_unlock(&lock);
-	pthread_setcancelstate(cancel, NULL);
 	return mine;
 }
 

@@ -159,13 +159,9 @@ int ss_rocm_verdict_remember(int dev)
 void ss_rocm_verdict_forget(int dev)
 {
 	char text[SS_VERDICT_TEXT], name[64];
-	int cancel;
 
 	if (!ss_rocm_verdict_known(dev) || atomic_exchange(&known[dev], NONE) == NONE)
 		return;
-	/* Opening files is a cancellation point, and none is expected where memory is mapped. */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (describe(dev, text, sizeof(text), name, sizeof(name)))
 		ss_verdict_file_remove(name);
-	pthread_setcancelstate(cancel, NULL);
 }

@@ -96,22 +96,16 @@ static hipError_t wait_for(struct ss_timeline *tl, hipStream_t stream)
 	return err;
 }
 
-/* A thread that is cancelled in here would leave its pin behind, and the stream could never
- * be destroyed. */
 static hipError_t wait_pinned(hipStream_t stream)
 {
 	hipError_t err = hipSuccess;
-	struct pin *pin;
-	int cancel;
+	struct pin *pin = pin_stream(stream);
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	pin = pin_stream(stream);
 	if (pin) { /* else it was destroyed, and its retirement told the core */
 		err = captured(stream) ? hipErrorStreamCaptureUnsupported :
 					 wait_for(ss_timeline_find(ss_core, stream), stream);
 		unpin(pin);
 	}
-	pthread_setcancelstate(cancel, NULL);
 	return err;
 }
 

@@ -214,6 +214,12 @@ void ss_decay_thread_resume(void)
 	pthread_mutex_unlock(&lock);
 }
 
+static void before_fork(void)
+{
+	SS_UNCANCELLED;
+	ss_decay_thread_pause();
+}
+
 /* The child has no such thread, and HIP does not work in it. */
 static void in_child(void)
 {
@@ -249,7 +255,7 @@ void ss_decay_thread_init(void)
 		/* Handlers of fork() run in the reverse order. That of the records holds a lock
 		 * that the thread may need to come to its end, so it must be there already. */
 		(void)ss_thread_record();
-		pthread_atfork(ss_decay_thread_pause, ss_decay_thread_resume, in_child);
+		pthread_atfork(before_fork, ss_decay_thread_resume, in_child);
 		ss_decay_watch(ss_core, begin);
 	}
 	pthread_condattr_destroy(&attr);

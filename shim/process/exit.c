@@ -61,6 +61,7 @@ static void at_exit(void)
 	void (*fn)(void) = atomic_load(&hook);
 	bool on = atomic_load(&ss_state) == SS_ON;
 
+	SS_UNCANCELLED;
 	if (on && !ss_tls.depth)
 		ss_run_hook(SS_HOOK_EXIT);
 	ss_state_set(SS_ON, SS_EXITING);
@@ -153,6 +154,7 @@ static void unmap_all(void)
 
 static void program_gone(void)
 {
+	SS_UNCANCELLED;
 	atomic_store(&exit_waits, false);
 	if (atomic_load(&ss_state) == SS_EXITING && !ss_tls.depth)
 		unmap_all();
@@ -201,6 +203,7 @@ static void end_of_process(void)
 {
 	int state = atomic_load(&ss_state);
 
+	SS_UNCANCELLED;
 	ss_state_set(state, state == SS_ON || state == SS_EXITING ? SS_EXITING : SS_OFF);
 	if (state == SS_UNKNOWN && !ss_real_resolved() && !ss_copy_aside())
 		report_unused();

@@ -270,20 +270,17 @@ static void update(void)
 
 void ss_live_serve(void)
 {
-	int saved = errno, cancel;
+	int saved = errno;
 
 	/* Again for a thread that grew meanwhile, and passed by. */
 	do {
 		if (atomic_exchange(&busy, true))
 			break;
-		/* Opening files is a cancellation point, and a thread that ended here would leave
-		 * `busy`. */
-		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+		SS_UNCANCELLED; /* it may be due before a call is served */
 		if ((uint32_t)getpid() == who.pid)
 			update();
 		else
 			ss_live_forked(false); /* by a fork that libc does not know of */
-		pthread_setcancelstate(cancel, NULL);
 		atomic_store(&busy, false);
 	} while (atomic_load(&grew));
 	errno = saved;

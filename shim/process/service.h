@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "core/base/uncancelled.h"
 #include "core/core.h"
 #include "driver/rocm/guard.h"
 #include "shim/process/live.h"
@@ -53,6 +54,13 @@ enum ss_hook {
 };
 void ss_set_hook(enum ss_hook which, void (*fn)(void));
 void ss_run_hook(enum ss_hook which);
+
+/* Stands behind ss_pass() in each function that serves a call: until it returns no cancellation
+ * acts on the thread, but in SS_REAL_WAIT (real.h). A hit holds a lock that no cancellation point
+ * is inside of, so it needs none of this. */
+#define SS_SERVED \
+	SS_UNCANCELLED; \
+	ss_tls.cancel = ss_cancel_was
 
 /* True: hand this call to the real function and do nothing else. The first call of a
  * process starts the shim (start.c). */

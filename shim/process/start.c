@@ -176,7 +176,6 @@ static void start(void)
 bool ss_pass_slow(enum ss_entry_kind kind)
 {
 	struct ss_options *options;
-	int cancel;
 
 	if (ss_tls.depth)
 		return true;
@@ -186,9 +185,7 @@ bool ss_pass_slow(enum ss_entry_kind kind)
 	case SS_EXITING: return kind != SS_ENTRY_ALWAYS;
 	default: break;
 	}
-	/* Opening files is a cancellation point, and a thread that is cancelled in start()
-	 * would leave start_lock locked for ever. */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	SS_UNCANCELLED;
 	ss_enter();
 	if (kind != SS_ENTRY_ERROR) {
 		start();
@@ -197,6 +194,5 @@ bool ss_pass_slow(enum ss_entry_kind kind)
 		free(options);
 	}
 	ss_leave();
-	pthread_setcancelstate(cancel, NULL);
 	return atomic_load_explicit(&ss_state, memory_order_acquire) != SS_ON;
 }

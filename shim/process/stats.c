@@ -182,6 +182,7 @@ __attribute__((constructor)) static void find_next(void)
 
 static _Noreturn void leave(int status)
 {
+	SS_UNCANCELLED; /* _exit() ends the process, whatever happens to the thread */
 	end_now();
 	if (next_exit)
 		next_exit(status);

@@ -45,6 +45,7 @@
 	{ \
 		if (unlikely(ss_pass(kind))) \
 			return FORWARD(name, args); \
+		SS_SERVED; \
 		if (kind != SS_ENTRY_ERROR) \
 			ss_decay_due(); \
 		CHECKED(name, do_##name args) \
@@ -54,8 +55,11 @@
 #define EXPORT_GUARD(extra, name, params, args) \
 	hipError_t name params \
 	{ \
-		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
-			return ss_serving_ended() ? after_exit_##name args : FORWARD(name, args); \
+		if (unlikely(ss_pass(SS_ENTRY_SERVED)) && !ss_serving_ended()) \
+			return FORWARD(name, args); \
+		SS_SERVED; \
+		if (ss_serving_ended()) \
+			return after_exit_##name args; \
 		CHECKED(name, do_##name args) \
 	}
 /* A call that may put work on a device, which is refused once its gate is shut. `open` is the call
@@ -75,6 +79,7 @@
 	{ \
 		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
 			return FORWARD(name, args); \
+		SS_SERVED; \
 		ss_decay_due(); \
 		CHECKED(name, do_##name args) \
 	} \
@@ -91,6 +96,7 @@
 		hipError_t err; \
 		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
 			return FORWARD(name, args); \
+		SS_SERVED; \
 		ss_decay_due(); \
 		CHECKED_BEGIN(name); \
 		before; \
@@ -125,6 +131,7 @@
 		hipError_t err; \
 		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
 			return FORWARD(name, args); \
+		SS_SERVED; \
 		ss_decay_due(); \
 		ss_observer_add(-1, SS_OBSERVER_PINNED); \
 		ss_enter(); \
@@ -142,6 +149,7 @@
 		hipError_t err; \
 		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
 			return FORWARD(name, args); \
+		SS_SERVED; \
 		ss_decay_due(); \
 		ss_observer_add(-1, extra); \
 		CHECKED_BEGIN(name); \
@@ -195,6 +203,7 @@
 	{ \
 		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
 			return FORWARD(name, args); \
+		SS_SERVED; \
 		hipError_t err; \
 		ss_decay_due(); \
 		CHECKED_BEGIN(name); \
@@ -229,6 +238,7 @@ static inline int ss_code_device(const void *image, const char *path)
 	{ \
 		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
 			return FORWARD(name, args); \
+		SS_SERVED; \
 		ss_decay_due(); \
 		return ss_result(SS_LIMITED(TAKE_DEVICE extra, TAKE_BYTES extra, TAKE_KEY extra, \
 					    FORWARD(name, args))); \
@@ -239,6 +249,7 @@ static inline int ss_code_device(const void *image, const char *path)
 		hipError_t err; \
 		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
 			return FORWARD(name, args); \
+		SS_SERVED; \
 		CHECKED_BEGIN(name); \
 		ss_enter(); \
 		err = FORWARD(name, args); \
@@ -271,6 +282,7 @@ static inline int ss_code_device(const void *image, const char *path)
 		hipError_t err; \
 		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
 			return FORWARD(name, args); \
+		SS_SERVED; \
 		ss_decay_due(); \
 		CHECKED_BEGIN(name); \
 		if (NODE_EXCEEDS extra) \

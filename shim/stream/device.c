@@ -26,7 +26,7 @@ static struct ss_token device_begin(void)
 #define RETURN_DEVICE_SYNC(name) do { \
 	struct ss_token t_ = device_begin(); \
 	uint64_t begin_ = ss_trace_wait_begin(); \
-	hipError_t e_ = REAL(name); \
+	hipError_t e_ = REAL_WAIT(name); \
 	ss_trace_wait_end(begin_, SS_TRACE_WAIT_DEVICE, t_.dev, NULL); \
 	if (unlikely(ss_checking) && e_ == hipSuccess) \
 		ss_check_device_reached(t_.dev); \

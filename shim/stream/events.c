@@ -63,6 +63,7 @@ hipError_t do_hipEventRecord(hipEvent_t event, hipStream_t stream)
 
 	if (ss_hot_pass())
 		return FORWARD(hipEventRecord, event, stream);
+	SS_SERVED;
 	tl = ss_stream_checked(stream, &refused);
 	if (refused)
 		return ss_fail(hipErrorContextIsDestroyed);

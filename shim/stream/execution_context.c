@@ -90,7 +90,7 @@ hipError_t do_hipExecutionCtxSynchronize(void *context)
 
 	for (unsigned i = 0; i < n; i++)
 		t[i] = ss_stream_sync_begin(ss_core, ss_timeline_find(ss_core, list[i]));
-	err = REAL(hipExecutionCtxSynchronize, context);
+	err = REAL_WAIT(hipExecutionCtxSynchronize, context);
 	for (unsigned i = 0; i < n; i++)
 		ss_sync_end(ss_core, &t[i], err == hipSuccess, i == n - 1);
 	ss_sync_after(false);

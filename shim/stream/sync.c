@@ -54,7 +54,7 @@ SS_INLINE hipError_t sync_timeline(hipStream_t handle, struct ss_timeline *tl, s
 {
 	struct ss_token t = ss_stream_sync_begin(ss_core, tl);
 	uint64_t begin = ss_trace_wait_begin();
-	hipError_t err = call_real(real, stream);
+	hipError_t err = SS_REAL_WAIT(real ? real(stream) : ss_real_missing());
 
 	if (unlikely(ss_checking) && err == hipSuccess)
 		ss_check_reached(ss_stream_or_null(handle));
@@ -78,6 +78,7 @@ hipError_t do_hipStreamSynchronize(hipStream_t stream)
 {
 	if (ss_hot_pass())
 		return FORWARD(hipStreamSynchronize, stream);
+	SS_SERVED;
 	CHECK_CALL(hipStreamSynchronize);
 	return sync_stream(stream, ss_real.hipStreamSynchronize, stream);
 }
@@ -143,10 +144,11 @@ hipError_t do_hipEventSynchronize(hipEvent_t event)
 
 	if (ss_hot_pass())
 		return FORWARD(hipEventSynchronize, event);
+	SS_SERVED;
 	t = ss_event_wait_begin(ss_core, event);
 	begin = ss_trace_wait_begin();
 	CHECK_CALL(hipEventSynchronize);
-	err = REAL(hipEventSynchronize, event);
+	err = REAL_WAIT(hipEventSynchronize, event);
 	if (unlikely(ss_checking) && err == hipSuccess)
 		ss_check_event_reached(event);
 	ss_trace_wait_end(begin, SS_TRACE_WAIT_EVENT, -1, NULL);
@@ -161,6 +163,7 @@ hipError_t do_hipEventQuery(hipEvent_t event)
 
 	if (ss_hot_pass())
 		return FORWARD(hipEventQuery, event);
+	SS_SERVED;
 	ss_debts_pay();
 	t = ss_event_sync_begin(ss_core, event);
 	CHECK_CALL(hipEventQuery);
@@ -213,6 +216,7 @@ hipError_t do_hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned 
 {
 	if (ss_hot_pass())
 		return FORWARD(hipStreamWaitEvent, stream, event, flags);
+	SS_SERVED;
 	return wait_event(stream, event, flags, ss_real.hipStreamWaitEvent, stream);
 }
 SS_HOT(hipStreamWaitEvent)

@@ -51,6 +51,7 @@ static void thread_gone(void *arg)
 {
 	uint64_t streams = ss_tls.own_streams, drained = 0;
 
+	SS_UNCANCELLED;         /* a thread that returns may still be cancelled here */
 	ss_tls.own_streams = 0; /* a later destructor may use the stream again */
 	if (atomic_load(&ss_state) != SS_ON)
 		return;
@@ -68,6 +69,7 @@ static bool have_gone_key;
 
 static void key_gone(void *arg)
 {
+	SS_UNCANCELLED;
 	if (!ss_tls.own_streams || atomic_load(&ss_state) != SS_ON)
 		return;
 	ss_tls.own_streams = 0;

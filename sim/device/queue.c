@@ -234,14 +234,20 @@ bool sim_queue_done(struct sim_queue *q, uint64_t seq)
 	return atomic_load_explicit(&q->completed, memory_order_acquire) >= seq;
 }
 
+static void unlock(void *lock)
+{
+	pthread_mutex_unlock(lock);
+}
+
 void sim_queue_wait(struct sim_queue *q, uint64_t seq)
 {
 	if (sim_queue_done(q, seq))
 		return;
 	pthread_mutex_lock(&q->lock);
+	pthread_cleanup_push(unlock, &q->lock); /* a program may cancel a thread that waits */
 	while (!sim_queue_done(q, seq))
 		pthread_cond_wait(&q->progress, &q->lock);
-	pthread_mutex_unlock(&q->lock);
+	pthread_cleanup_pop(1);
 }
 
 void sim_queue_drop(struct sim_queue *q)
