@@ -55,9 +55,9 @@ enum ss_hook {
 void ss_set_hook(enum ss_hook which, void (*fn)(void));
 void ss_run_hook(enum ss_hook which);
 
-/* Stands behind ss_pass() in each function that serves a call: until it returns no cancellation
- * acts on the thread, but in SS_REAL_WAIT (real.h). A hit holds a lock that no cancellation point
- * is inside of, so it needs none of this. */
+/* Follows ss_pass() in each function that serves a call. Until that function returns, no
+ * cancellation acts on the thread, except in SS_REAL_WAIT (real.h). A hit reaches no cancellation
+ * point, so it needs none of this. */
 #define SS_SERVED \
 	SS_UNCANCELLED; \
 	ss_tls.cancel = ss_cancel_was
