@@ -38,17 +38,4 @@ hipError_t ss_real_missing(void);
 	ss_leave(); \
 	ss_err_; })
 
-/* A real call that does nothing but wait, on the program's behalf, while nothing of ours is held:
- * the thread may be cancelled in it, as it may natively. The depth is not raised, because a thread
- * that is cancelled never lowers it, and its handlers may free blocks of ours. Only in a call that
- * is served. */
-#define SS_REAL_WAIT(call) __extension__({ \
-	hipError_t ss_err_; \
-	pthread_setcancelstate(ss_tls.cancel, NULL); \
-	ss_err_ = (call); \
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL); \
-	ss_err_; })
-#define REAL_WAIT(name, ...) \
-	SS_REAL_WAIT(ss_real.name ? ss_real.name(__VA_ARGS__) : ss_real_missing())
-
 #endif

@@ -11,6 +11,7 @@
 #include "shim/process/decay_thread.h"
 #include "shim/process/real.h"
 #include "shim/stream/capture.h"
+#include "shim/stream/real_wait.h"
 #include "shim/stream/sync_watch.h"
 #include "trace/writer.h"
 
@@ -23,10 +24,17 @@ static struct ss_token device_begin(void)
 	return dev < 0 ? (struct ss_token){0} : ss_device_sync_begin(ss_core, dev);
 }
 
+static hipError_t call_of_none(void *real)
+{
+	hipError_t (*call)(void) = *(hipError_t (*const *)(void))real;
+
+	return call ? call() : ss_real_missing();
+}
+
 #define RETURN_DEVICE_SYNC(name) do { \
 	struct ss_token t_ = device_begin(); \
 	uint64_t begin_ = ss_trace_wait_begin(); \
-	hipError_t e_ = REAL_WAIT(name); \
+	hipError_t e_ = ss_real_wait(call_of_none, (void *)&ss_real.name, &t_, 1); \
 	ss_trace_wait_end(begin_, SS_TRACE_WAIT_DEVICE, t_.dev, NULL); \
 	if (unlikely(ss_checking) && e_ == hipSuccess) \
 		ss_check_device_reached(t_.dev); \

@@ -9,6 +9,7 @@
 
 #include "shim/process/real.h"
 #include "shim/stream/context_streams.h"
+#include "shim/stream/real_wait.h"
 #include "shim/stream/sync_watch.h"
 #include "shim/stream/watched_call.h"
 
@@ -90,7 +91,7 @@ hipError_t do_hipExecutionCtxSynchronize(void *context)
 
 	for (unsigned i = 0; i < n; i++)
 		t[i] = ss_stream_sync_begin(ss_core, ss_timeline_find(ss_core, list[i]));
-	err = REAL_WAIT(hipExecutionCtxSynchronize, context);
+	err = ss_real_wait(ss_real.hipExecutionCtxSynchronize, context, t, n);
 	for (unsigned i = 0; i < n; i++)
 		ss_sync_end(ss_core, &t[i], err == hipSuccess, i == n - 1);
 	ss_sync_after(false);

@@ -7,6 +7,7 @@
 #include "core/order/watched.h"
 #include "shim/alloc/debt.h"
 #include "shim/stream/capture.h"
+#include "shim/stream/real_wait.h"
 #include "shim/stream/sync_watch.h"
 #include "shim/stream/watched_call.h"
 #include "trace/writer.h"
@@ -54,7 +55,7 @@ SS_INLINE hipError_t sync_timeline(hipStream_t handle, struct ss_timeline *tl, s
 {
 	struct ss_token t = ss_stream_sync_begin(ss_core, tl);
 	uint64_t begin = ss_trace_wait_begin();
-	hipError_t err = SS_REAL_WAIT(real ? real(stream) : ss_real_missing());
+	hipError_t err = ss_real_wait((ss_wait_call *)real, stream, &t, 1);
 
 	if (unlikely(ss_checking) && err == hipSuccess)
 		ss_check_reached(ss_stream_or_null(handle));
@@ -148,7 +149,7 @@ hipError_t do_hipEventSynchronize(hipEvent_t event)
 	t = ss_event_wait_begin(ss_core, event);
 	begin = ss_trace_wait_begin();
 	CHECK_CALL(hipEventSynchronize);
-	err = REAL_WAIT(hipEventSynchronize, event);
+	err = ss_real_wait((ss_wait_call *)ss_real.hipEventSynchronize, event, &t, 1);
 	if (unlikely(ss_checking) && err == hipSuccess)
 		ss_check_event_reached(event);
 	ss_trace_wait_end(begin, SS_TRACE_WAIT_EVENT, -1, NULL);
