@@ -8,7 +8,8 @@
 /* gfortran: __module_MOD_procedure; of a submodule __module_submodule_MOD_procedure. */
 static bool gfortran(const char *symbol, char *out, size_t size)
 {
-	const char *mark = strncmp(symbol, "__", 2) == 0 ? strstr(symbol + 2, "_MOD_") : NULL;
+	const char *mark = symbol[0] == '_' && symbol[1] == '_' ? strstr(symbol + 2, "_MOD_") :
+								  NULL;
 
 	if (!mark || mark == symbol + 2 || !mark[5])
 		return false;
@@ -29,7 +30,7 @@ static bool flang(const char *symbol, char *out, size_t size)
 	size_t used = 0;
 	char last = 0;
 
-	if (strncmp(symbol, "_Q", 2) != 0)
+	if (symbol[0] != '_' || symbol[1] != 'Q')
 		return false;
 	while (*at) {
 		size_t length = 0;
