@@ -13,6 +13,9 @@
 #define BUNDLE_MAGIC "__CLANG_OFFLOAD_BUNDLE__"
 #define PACKED_MAGIC "CCOB"
 #define UNPACKED_MAX ((uint64_t)4 << 30)
+/* Real code objects get 4 to 30 times smaller. What says more is made to take memory. */
+#define UNPACKED_TIMES 256u
+#define UNPACKED_FREE ((uint64_t)16 << 20)
 
 struct reader {
 	void (*fn)(const struct ss_kernel_layout *, void *);
@@ -222,7 +225,8 @@ static bool read_packed(struct reader *r, const uint8_t *image, size_t size, ss_
 		memcpy(&all, image + 8, word);
 	}
 	memcpy(&room, image + head - 8 - word, word);
-	if (all < head || all > size || !room || room > UNPACKED_MAX)
+	if (all < head || all > size || !room || room > UNPACKED_MAX ||
+	    (room > UNPACKED_FREE && room / UNPACKED_TIMES > all))
 		return false;
 	/* Pages that a wrong size asks for are never touched. */
 	out = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
