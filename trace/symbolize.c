@@ -3,6 +3,7 @@
  * modules of different times may overlap. */
 #include <dlfcn.h>
 #include <dwarf.h>
+#include <fcntl.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 #include <limits.h>
@@ -76,30 +77,41 @@ struct ss_symbolizer {
 	const char *rebuilt;    /* path of the first whose file is another build */
 };
 
+/* NULL: out of memory. */
+static struct module *module_get(struct ss_symbol_files *f, const uint8_t *build_id, size_t length,
+				 const char *at)
+{
+	char key[SS_TRACE_BUILD_ID_MAX + PATH_MAX];
+	size_t path = strlen(at) + 1, size = length + path;
+	struct module *m = NULL;
+
+	if (size > sizeof(key))
+		return NULL;
+	memcpy(key, build_id, length);
+	memcpy(key + length, at, path);
+	HASH_FIND(hh, f->modules, key, size, m);
+	if (!m && (m = calloc(1, sizeof(*m) + size))) {
+		m->key_size = size;
+		memcpy(m->key, key, size);
+		m->path = m->key + length;
+		HASH_ADD_KEYPTR(hh, f->modules, m->key, size, m);
+	}
+	return m;
+}
+
 /* The module of a definition. NULL: out of memory. */
 static struct module *module_of(struct ss_symbolizer *s, size_t index)
 {
 	const struct ss_trace_module_def *def = &s->defs[index];
-	struct module *m = s->module[index];
-	size_t path = strlen(def->path) + 1, size = def->build_id_length + path;
-	char key[SS_TRACE_BUILD_ID_MAX + PATH_MAX];
 
-	if (m || size > sizeof(key))
-		return m;
-	memcpy(key, def->build_id, def->build_id_length);
-	memcpy(key + def->build_id_length, def->path, path);
-	HASH_FIND(hh, s->files->modules, key, size, m);
-	if (!m && (m = calloc(1, sizeof(*m) + size))) {
-		m->key_size = size;
-		memcpy(m->key, key, size);
-		m->path = m->key + def->build_id_length;
-		HASH_ADD_KEYPTR(hh, s->files->modules, m->key, size, m);
-	}
-	s->module[index] = m;
-	return m;
+	if (!s->module[index])
+		s->module[index] = module_get(s->files, def->build_id, def->build_id_length,
+					      def->path);
+	return s->module[index];
 }
 
-/* Opens the file of a module, at its first use. NULL: it was not found. */
+/* Opens the file of a module, at its first use. `def` NULL: the one at its path. NULL: it was not
+ * found. */
 static Dwfl_Module *load(struct ss_symbol_files *f, struct module *m,
 			 const struct ss_trace_module_def *def)
 {
@@ -108,9 +120,12 @@ static Dwfl_Module *load(struct ss_symbol_files *f, struct module *m,
 	if (m->tried)
 		return m->mod;
 	m->tried = true;
-	int fd = ss_module_file_open(def, f->dir, f->dirs, path, sizeof(path), &m->rebuilt);
+	int fd = def ? ss_module_file_open(def, f->dir, f->dirs, path, sizeof(path), &m->rebuilt) :
+		       open(m->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return NULL;
+	if (!def)
+		snprintf(path, sizeof(path), "%s", m->path);
 	m->dwfl = dwfl_begin(&f->callbacks);
 	if (!m->dwfl) {
 		close(fd);
@@ -131,7 +146,7 @@ const char *ss_symbolizer_rebuilt(const struct ss_symbolizer *s)
 
 /* ---- names -------------------------------------------------------------- */
 
-static const char *readable(struct ss_symbol_files *s, const char *name)
+const char *ss_symbol_readable(struct ss_symbol_files *s, const char *name)
 {
 	char fortran[512];
 	int status;
@@ -292,7 +307,7 @@ static uint32_t add_inlined(struct ss_symbol_files *s, Dwfl_Module *mod, Dwarf_D
 	int i = next_function(scopes, n, 0);
 	if (i >= 0) {
 		const char *name = name_of(&scopes[i]);
-		symbol[0].function = name ? readable(s, name) : symbol[0].function;
+		symbol[0].function = name ? ss_symbol_readable(s, name) : symbol[0].function;
 	}
 	while (i >= 0 && dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine &&
 	       count < INLINED_MAX) {
@@ -306,7 +321,7 @@ static uint32_t add_inlined(struct ss_symbol_files *s, Dwfl_Module *mod, Dwarf_D
 		*next = symbol[count - 1];
 		next->source = NULL;
 		next->line = 0;
-		next->function = readable(s, name_of(&scopes[outer]));
+		next->function = ss_symbol_readable(s, name_of(&scopes[outer]));
 		if (files &&
 		    dwarf_formudata(dwarf_attr(&scopes[i], DW_AT_call_file, &attr), &value) == 0)
 			next->source = dwarf_filesrc(files, value, NULL, NULL);
@@ -325,13 +340,15 @@ static uint32_t find_names(struct ss_symbol_files *f, struct module *m, Dwfl_Mod
 {
 	Dwarf_Addr bias = 0;
 
-	symbol[0].function = readable(f, dwfl_module_addrname(mod, offset));
+	symbol[0].function = ss_symbol_readable(f, dwfl_module_addrname(mod, offset));
 	Dwarf_Die *cu = find_unit(m, offset, &bias);
 	if (!cu)
 		return 1;
 	Dwarf_Line *line = dwarf_getsrc_die(cu, offset - bias);
 	if (line) {
+		Dwarf_Attribute folder;
 		symbol[0].source = dwarf_linesrc(line, NULL, NULL);
+		symbol[0].folder = dwarf_formstring(dwarf_attr(cu, DW_AT_comp_dir, &folder));
 		dwarf_lineno(line, &symbol[0].line);
 	}
 	return add_inlined(f, mod, cu, offset - bias, symbol);
@@ -416,6 +433,36 @@ uint32_t ss_symbolize(struct ss_symbolizer *s, uint64_t address, uint64_t time_n
 			s->rebuilt = def->path;
 	}
 	return keep(s->files, key, symbol, count, out);
+}
+
+uint32_t ss_symbolize_file(struct ss_symbol_files *f, const char *path, uint64_t offset,
+			   const struct ss_symbol **out)
+{
+	struct ss_symbol symbol[INLINED_MAX];
+	struct module *m = module_get(f, (const uint8_t *)"", 0, path);
+	struct key key = {.address = offset, .module = (uintptr_t)m};
+	struct entry *e;
+
+	HASH_FIND(hh, f->cache, &key, sizeof(key), e);
+	if (e) {
+		*out = e->symbol;
+		return e->count;
+	}
+	uint32_t count = 1;
+	memset(symbol, 0, sizeof(symbol));
+	symbol[0].offset = offset;
+	if (m) {
+		Dwfl_Module *mod = load(f, m, NULL);
+		Dwarf_Addr start = 0;
+		/* Of a program that is not position-independent the addresses in the file do not
+		 * begin with 0. The call lies in front of the return address. */
+		if (mod)
+			dwfl_module_info(mod, NULL, &start, NULL, NULL, NULL, NULL, NULL);
+		symbol[0].module = m->path;
+		if (mod)
+			count = find_names(f, m, mod, start + offset - 1, symbol);
+	}
+	return keep(f, key, symbol, count, out);
 }
 
 /* ---- open and close ----------------------------------------------------- */

@@ -18,6 +18,7 @@ struct ss_symbolizer;
 struct ss_symbol {
 	const char *function; /* demangled if possible; NULL if not known */
 	const char *source;   /* source file; NULL if not known */
+	const char *folder;   /* that a relative path of it begins in; NULL if not known */
 	int line;             /* 0 if not known */
 	const char *module;   /* path of the module; NULL if not known */
 	uint64_t offset;      /* of the address in the module */
@@ -30,6 +31,13 @@ struct ss_symbol {
 struct ss_symbol_files *ss_symbol_files_open(const char *debug_path);
 /* After the last symbolizer that uses them. NULL is allowed. */
 void ss_symbol_files_close(struct ss_symbol_files *f);
+
+/* The symbols of a return address `offset` bytes from where the file of a module is mapped, as
+ * ss_symbolize() has them, without a recording. */
+uint32_t ss_symbolize_file(struct ss_symbol_files *f, const char *path, uint64_t offset,
+			   const struct ss_symbol **out);
+/* The name as it stands in the source, or itself. Valid until the files are closed. */
+const char *ss_symbol_readable(struct ss_symbol_files *f, const char *name);
 
 /* Names for the addresses of one file of the reader, which must stay open. NULL: out of memory. */
 struct ss_symbolizer *ss_symbolizer_open(const struct ss_trace_reader *r,

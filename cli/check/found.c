@@ -10,6 +10,7 @@
 #include "cli/check/fields.h"
 #include "cli/check/found.h"
 #include "core/base/regular_file.h"
+#include "trace/symbolize.h"
 
 #define NOT_FOUND "it is no file of `somashim check --json' or SOMASHIM_CHECK_FILE"
 
@@ -140,18 +141,37 @@ static void sum_into(json_t *to, const json_t *from, const char *key)
 			    json_integer((json_int_t)(number(to, key) + number(from, key))));
 }
 
-static void finding_add(struct ss_check_report *f, json_t *finding, struct ss_frame_names *names,
+/* Names the frames, and the kernel, also in the sentences. */
+static void name_all(json_t *finding, struct ss_symbol_files *names)
+{
+	static const char *const sentences[] = {"text", "mend"};
+
+	for (size_t i = 0; i < sizeof(sites) / sizeof(sites[0]); i++) {
+		json_t *site = json_object_get(finding, sites[i]);
+		char *raw = strdup(text(site, "kernel"));
+
+		ss_frame_names_add(names, site);
+		for (size_t j = 0; raw && raw[0] && j < 2; j++) {
+			const char *is = text(finding, sentences[j]), *at = strstr(is, raw);
+			if (at)
+				json_object_set_new(finding, sentences[j],
+						    json_sprintf("%.*s%s%s", (int)(at - is), is,
+								 text(site, "kernel"),
+								 at + strlen(raw)));
+		}
+		free(raw);
+	}
+}
+
+static void finding_add(struct ss_check_report *f, json_t *finding, struct ss_symbol_files *names,
 			const struct ss_suppressions *s)
 {
 	if (!text(finding, "fault")[0] || (json_int_t)number(finding, "count") < 1) {
 		f->not_read++;
 		return;
 	}
-	for (size_t i = 0; i < sizeof(sites) / sizeof(sites[0]); i++) {
-		json_t *frames = json_object_get(json_object_get(finding, sites[i]), "frames");
-		for (size_t j = 0; j < json_array_size(frames); j++)
-			ss_frame_names_add(names, json_array_get(frames, j));
-	}
+	if (names)
+		name_all(finding, names);
 	clean(finding, true);
 	if (ss_suppressed(s, finding)) {
 		f->suppressed++;
@@ -180,7 +200,7 @@ static void finding_add(struct ss_check_report *f, json_t *finding, struct ss_fr
 }
 
 /* Reads the lines of a process; false: they are none. */
-static bool read_lines(struct ss_check_report *f, const char *lines, struct ss_frame_names *names,
+static bool read_lines(struct ss_check_report *f, const char *lines, struct ss_symbol_files *names,
 		       const struct ss_suppressions *s)
 {
 	json_t *findings = json_array(), *ranks = json_array();
@@ -227,9 +247,8 @@ static bool read_lines(struct ss_check_report *f, const char *lines, struct ss_f
 	return read || begun;
 }
 
-/* Reads a report; false: it is none. */
-static bool read_report(struct ss_check_report *f, const char *all, struct ss_frame_names *names,
-			const struct ss_suppressions *s)
+/* Reads a report, in which everything has its name; false: it is none. */
+static bool read_report(struct ss_check_report *f, const char *all, const struct ss_suppressions *s)
 {
 	json_t *root = json_loads(all, 0, NULL);
 	clean(root, false);
@@ -237,7 +256,7 @@ static bool read_report(struct ss_check_report *f, const char *all, struct ss_fr
 	bool is = json_is_array(findings);
 
 	for (size_t i = 0; i < json_array_size(findings); i++)
-		finding_add(f, json_array_get(findings, i), names, s);
+		finding_add(f, json_array_get(findings, i), NULL, s);
 	if (is) {
 		json_array_extend(f->processes, json_object_get(root, "processes"));
 		f->suppressed += number(root, "suppressed");
@@ -270,7 +289,7 @@ static char *read_all(FILE *in, char *err, size_t size)
 	return all;
 }
 
-static bool read_file(struct ss_check_report *f, const char *path, struct ss_frame_names *names,
+static bool read_file(struct ss_check_report *f, const char *path, struct ss_symbol_files *names,
 		      const struct ss_suppressions *s, char *err, size_t size)
 {
 	FILE *in = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
@@ -281,7 +300,7 @@ static bool read_file(struct ss_check_report *f, const char *path, struct ss_fra
 		return false;
 	}
 	char *all = read_all(in, why, sizeof(why));
-	bool good = all && (read_report(f, all, names, s) || read_lines(f, all, names, s));
+	bool good = all && (read_report(f, all, s) || read_lines(f, all, names, s));
 	if (!good)
 		snprintf(err, size, "%s: %s", path, why[0] ? why : NOT_FOUND);
 	free(all);
@@ -312,7 +331,7 @@ bool ss_is_found(const char *path)
 bool ss_found_read(struct ss_check_report *f, char *const *paths, const struct ss_suppressions *s,
 		   char *err, size_t size)
 {
-	struct ss_frame_names *names = ss_frame_names_open();
+	struct ss_symbol_files *names = ss_symbol_files_open(NULL);
 	bool good;
 
 	memset(f, 0, sizeof(*f));
@@ -324,7 +343,7 @@ bool ss_found_read(struct ss_check_report *f, char *const *paths, const struct s
 		snprintf(err, size, "out of memory");
 	for (; good && paths && *paths; paths++)
 		good = read_file(f, *paths, names, s, err, size);
-	ss_frame_names_close(names);
+	ss_symbol_files_close(names);
 	if (!good)
 		ss_found_finish(f);
 	return good;

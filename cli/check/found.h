@@ -45,10 +45,9 @@ void ss_found_text(const struct ss_check_report *f, FILE *out);
 bool ss_found_json(const struct ss_check_report *f, FILE *out);
 bool ss_found_sarif(const struct ss_check_report *f, FILE *out);
 
-/* Names for frames. */
-struct ss_frame_names;
-struct ss_frame_names *ss_frame_names_open(void);
-void ss_frame_names_close(struct ss_frame_names *n);
-void ss_frame_names_add(struct ss_frame_names *n, json_t *frame);
+struct ss_symbol_files;
+/* Names the frames and the kernel of a site. Functions that were inlined get frames of their own;
+ * those that call main() are left out. */
+void ss_frame_names_add(struct ss_symbol_files *files, json_t *site);
 
 #endif

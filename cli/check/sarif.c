@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/check/fields.h"
 #include "cli/check/found.h"
 #include "core/check/check.h"
 
@@ -112,37 +113,52 @@ static json_t *stack(const char *what, const json_t *site)
 	return json_pack("{s:{s:s}, s:o}", "message", "text", what, "frames", list);
 }
 
-/* The innermost frame whose source is known; else the innermost. */
+/* Is the frame the program's, or of a library of its own? */
+static bool is_own(const json_t *frame)
+{
+	static const char *const system[] = {"/lib/",    "/lib32/",       "/lib64/",
+					     "/usr/lib", "/usr/include/", "/opt/rocm"};
+	static const char *const keys[] = {"module", "source"};
+
+	for (size_t i = 0; i < sizeof(system) / sizeof(system[0]); i++)
+		for (size_t j = 0; j < 2; j++)
+			if (strncmp(text(frame, keys[j]), system[i], strlen(system[i])) == 0)
+				return false;
+	return true;
+}
+
+/* The innermost frame of the program whose source is known; else its innermost; else the
+ * innermost. */
 static const json_t *best_frame(const json_t *finding)
 {
 	static const char *const order[] = {"use", "free", "alloc"};
-	const json_t *first = NULL;
+	const json_t *first = NULL, *own = NULL;
 
 	for (size_t i = 0; i < 3; i++) {
 		const json_t *frames = json_object_get(json_object_get(finding, order[i]),
 						       "frames");
 		for (size_t j = 0; j < json_array_size(frames); j++) {
 			const json_t *frame = json_array_get(frames, j);
-			if (json_object_get(frame, "source"))
+			if (json_object_get(frame, "source") && is_own(frame))
 				return frame;
+			if (!own && is_own(frame))
+				own = frame;
 			first = first ? first : frame;
 		}
 	}
-	return first;
+	return own ? own : first;
 }
 
 static json_t *result(const json_t *finding)
 {
 	static const char *const names[][2] = {
 		{"use", "used"}, {"alloc", "allocated"}, {"free", "freed"}};
-	const char *text = json_string_value(json_object_get(finding, "text"));
-	const char *mend = json_string_value(json_object_get(finding, "mend"));
+	const char *what = text(finding, "text"), *mend = text(finding, "mend");
 	json_t *stacks = json_array(), *locations = json_array();
 	const json_t *frame = best_frame(finding);
 	char message[2048];
 
-	snprintf(message, sizeof(message), "%s.%s%s", text ? text : "", mend && mend[0] ? " " : "",
-		 mend ? mend : "");
+	snprintf(message, sizeof(message), "%s.%s%s", what, mend[0] ? " " : "", mend);
 	if (frame)
 		json_array_append_new(locations, location(frame));
 	for (size_t i = 0; i < 3; i++) {

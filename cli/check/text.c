@@ -27,7 +27,8 @@ static void put_frames(FILE *out, const json_t *site)
 			fprintf(out, " (%s:%" PRIu64 ")", text(frame, "source"),
 				number(frame, "line"));
 		}
-		fputc('\n', out);
+		fprintf(out, "%s\n",
+			json_is_true(json_object_get(frame, "inlined")) ? " inlined" : "");
 	}
 }
 

@@ -24,6 +24,14 @@ says '^========= Stream-ordered use after free: hipFreeAsync on stream 1 is not 
 says '^=========     Record an event on stream 2 after hipMemsetAsync, and let stream 1 wait for it before hipFreeAsync\.$'
 says 'Host Frame: free_without_wait .*wrong\.c:'
 says '^========= ERROR SUMMARY: 1 error$'
+silent '__libc_start\|_start '
+# As clang builds programs, without an index of addresses.
+if command -v objcopy >/dev/null; then
+	objcopy --remove-section=.debug_aranges "$corpus" "$dir/no_index"
+	check 0 "$dir/no_index" free-without-wait
+	says 'Host Frame: free_without_wait .*wrong\.c:'
+	rm "$dir/no_index"
+fi
 check 9 --error-exitcode 9 "$corpus" free-without-wait
 check 0 --error-exitcode 9 "$corpus" right-one_stream
 says '^========= ERROR SUMMARY: 0 errors$'
