@@ -32,6 +32,7 @@ enum {
 	KEY_JSON,
 	KEY_SARIF,
 	KEY_SUPPRESSIONS,
+	KEY_GEN,
 	KEY_LOG,
 	KEY_PADDING,
 	KEY_FRONT,
@@ -44,7 +45,8 @@ enum {
 struct arguments {
 	bool audit, leak, merge, possible;
 	const char *require; /* yes or no; NULL: not said */
-	const char *tools, *races, *padding, *front, *guard, *json, *sarif, *suppressions, *log;
+	const char *tools, *races, *padding, *front, *guard, *json, *sarif, *suppressions, *gen,
+		*log;
 	int error_status;
 	char **program; /* or the files */
 };
@@ -77,6 +79,8 @@ static const struct argp_option options[] = {
 	{"sarif", KEY_SARIF, "FILE", 0, "Also write it as SARIF 2.1.0", 0},
 	{"suppressions", KEY_SUPPRESSIONS, "FILE", 0,
 	 "Leave out findings that a line of FILE describes: FAULT FUNCTION-OR-MODULE...", 0},
+	{"gen-suppressions", KEY_GEN, "FILE", 0, "Write a line for each finding that suppresses it",
+	 0},
 	{"merge", KEY_MERGE, NULL, 0,
 	 "Run nothing: make one report of FILEs of --json or SOMASHIM_CHECK_FILE", 0},
 	{"log-file", KEY_LOG, "FILE", 0, "Write the report to FILE (default: stderr)", 0},
@@ -150,14 +154,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_JSON: a->json = arg ? arg : "-"; return 0;
 	case KEY_SARIF: a->sarif = arg; return 0;
 	case KEY_SUPPRESSIONS: a->suppressions = arg; return 0;
+	case KEY_GEN: a->gen = arg; return 0;
 	case KEY_MERGE: a->merge = true; return 0;
 	case KEY_LOG: a->log = arg; return 0;
 	case ARGP_KEY_ARG: a->program = ss_arguments_program(state); return 0;
 	case ARGP_KEY_NO_ARGS: argp_usage(state); return 0;
 	case ARGP_KEY_SUCCESS:
 		if (same_file(a->log, a->json) || same_file(a->json, a->sarif) ||
-		    same_file(a->log, a->sarif))
-			argp_error(state, "two of --log-file, --json and --sarif name one file");
+		    same_file(a->log, a->sarif) || same_file(a->gen, a->log) ||
+		    same_file(a->gen, a->json) || same_file(a->gen, a->sarif))
+			argp_error(state, "two of --log-file, --json, --sarif and "
+					  "--gen-suppressions name one file");
 		return 0;
 	default: return ARGP_ERR_UNKNOWN;
 	}
@@ -177,7 +184,7 @@ static const struct argp argp = {
 /* The files that the options name, as they are opened before the program runs: it may take
  * hours. */
 struct outputs {
-	struct ss_output log, json, sarif;
+	struct ss_output log, json, sarif, gen;
 };
 
 /* False with a message in `err`. `inputs` ends with NULL. */
@@ -187,7 +194,8 @@ static bool outputs_open(struct outputs *o, const struct arguments *a, char *con
 	const struct {
 		struct ss_output *out;
 		const char *path;
-	} all[] = {{&o->log, a->log}, {&o->json, a->json}, {&o->sarif, a->sarif}};
+	} all[] = {
+		{&o->log, a->log}, {&o->json, a->json}, {&o->sarif, a->sarif}, {&o->gen, a->gen}};
 	size_t count = 0;
 
 	memset(o, 0, sizeof(*o));
@@ -205,7 +213,7 @@ static bool outputs_open(struct outputs *o, const struct arguments *a, char *con
 /* Writes the last of each, or removes what is not `good`. False with a message in `err`. */
 static bool outputs_close(struct outputs *o, bool good, char *err, size_t size)
 {
-	struct ss_output *all[] = {&o->log, &o->json, &o->sarif};
+	struct ss_output *all[] = {&o->log, &o->json, &o->sarif, &o->gen};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (all[i]->path && all[i]->file)
@@ -218,7 +226,8 @@ static bool write_report(struct outputs *o, const struct ss_check_report *f, cha
 {
 	ss_found_text(f, o->log.file);
 	bool good = (!o->json.file || ss_found_json(f, o->json.file) || ferror(o->json.file)) &&
-		    (!o->sarif.file || ss_found_sarif(f, o->sarif.file) || ferror(o->sarif.file));
+		    (!o->sarif.file || ss_found_sarif(f, o->sarif.file) || ferror(o->sarif.file)) &&
+		    (!o->gen.file || ss_suppressions_write(f, o->gen.file) || ferror(o->gen.file));
 
 	snprintf(err, size, "out of memory");
 	good = outputs_close(o, good, err, size); /* this says why a file could not be written */
@@ -256,7 +265,7 @@ static bool all_checked(const struct ss_check_report *found, size_t used, bool r
  * used a device; NULL: there was no run. `unwritten`: processes that could not write what they
  * found. */
 static int judge(const struct arguments *a, struct outputs *o, char *const *paths,
-		 const struct ss_suppressions *s, const size_t *used, unsigned unwritten)
+		 struct ss_suppressions *s, const size_t *used, unsigned unwritten)
 {
 	bool require = a->require ? strcmp(a->require, "yes") == 0 : a->error_status != 0;
 	struct ss_check_report found;
@@ -268,6 +277,8 @@ static int judge(const struct arguments *a, struct outputs *o, char *const *path
 		outputs_close(o, false, err, sizeof(err));
 		return SS_EXIT_USAGE;
 	}
+	if (s)
+		ss_suppressions_say_unused(s, a->suppressions);
 	bool all = !used || all_checked(&found, *used, ss_child_others());
 	if (!write_report(o, &found, err, sizeof(err)))
 		status = ss_cli_error("check: %s", err);
@@ -299,7 +310,7 @@ static void drop_empty(char **paths)
 }
 
 /* Reports on the files that are given. Returns the exit status. */
-static int merge(const struct arguments *a, const struct ss_suppressions *s)
+static int merge(const struct arguments *a, struct ss_suppressions *s)
 {
 	struct outputs o;
 	char err[8192];
@@ -314,7 +325,7 @@ static int merge(const struct arguments *a, const struct ss_suppressions *s)
 }
 
 /* Runs the program, with its findings in `folder`, and reports on them. Returns the exit status. */
-static int run(const struct arguments *a, const struct ss_suppressions *s, const char *folder)
+static int run(const struct arguments *a, struct ss_suppressions *s, const char *folder)
 {
 	char pattern[sizeof(((struct ss_options *)0)->check_file)] = "", tools[256], err[8192];
 	struct outputs o;

@@ -164,7 +164,7 @@ static void name_all(json_t *finding, struct ss_symbol_files *names)
 }
 
 static void finding_add(struct ss_check_report *f, json_t *finding, struct ss_symbol_files *names,
-			const struct ss_suppressions *s)
+			struct ss_suppressions *s)
 {
 	if (!text(finding, "fault")[0] || (json_int_t)number(finding, "count") < 1) {
 		f->not_read++;
@@ -201,7 +201,7 @@ static void finding_add(struct ss_check_report *f, json_t *finding, struct ss_sy
 
 /* Reads the lines of a process; false: they are none. */
 static bool read_lines(struct ss_check_report *f, const char *lines, struct ss_symbol_files *names,
-		       const struct ss_suppressions *s)
+		       struct ss_suppressions *s)
 {
 	json_t *findings = json_array(), *ranks = json_array();
 	json_t *numbered = json_object(); /* the same findings, by the number in the process */
@@ -248,7 +248,7 @@ static bool read_lines(struct ss_check_report *f, const char *lines, struct ss_s
 }
 
 /* Reads a report, in which everything has its name; false: it is none. */
-static bool read_report(struct ss_check_report *f, const char *all, const struct ss_suppressions *s)
+static bool read_report(struct ss_check_report *f, const char *all, struct ss_suppressions *s)
 {
 	json_t *root = json_loads(all, 0, NULL);
 	clean(root, false);
@@ -290,7 +290,7 @@ static char *read_all(FILE *in, char *err, size_t size)
 }
 
 static bool read_file(struct ss_check_report *f, const char *path, struct ss_symbol_files *names,
-		      const struct ss_suppressions *s, char *err, size_t size)
+		      struct ss_suppressions *s, char *err, size_t size)
 {
 	FILE *in = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
 	char why[256] = "";
@@ -328,7 +328,7 @@ bool ss_is_found(const char *path)
 	       strncmp(dense, starts[1], strlen(starts[1])) == 0;
 }
 
-bool ss_found_read(struct ss_check_report *f, char *const *paths, const struct ss_suppressions *s,
+bool ss_found_read(struct ss_check_report *f, char *const *paths, struct ss_suppressions *s,
 		   char *err, size_t size)
 {
 	struct ss_symbol_files *names = ss_symbol_files_open(NULL);

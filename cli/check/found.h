@@ -29,7 +29,11 @@ struct ss_suppressions;
 struct ss_suppressions *ss_suppressions_read(const char *path, char *err, size_t size);
 void ss_suppressions_free(struct ss_suppressions *s);
 /* NULL has none. */
-bool ss_suppressed(const struct ss_suppressions *s, const json_t *finding);
+bool ss_suppressed(struct ss_suppressions *s, const json_t *finding);
+/* Prints which lines of the file have suppressed nothing. */
+void ss_suppressions_say_unused(const struct ss_suppressions *s, const char *path);
+/* Writes a line for each finding, which suppresses it. False: it could not be written. */
+bool ss_suppressions_write(const struct ss_check_report *f, FILE *out);
 
 /* Is it a regular file that begins as one of SOMASHIM_CHECK_FILE, or as a report of ss_found_json()
  * does? */
@@ -37,7 +41,7 @@ bool ss_is_found(const char *path);
 /* Reads files of SOMASHIM_CHECK_FILE, or reports that ss_found_json() wrote, as one report. `paths`
  * ends with NULL; NULL has none; "-" is standard input. A damaged line is counted and left out.
  * False with a message in `err` if a file is no such file; `f` holds nothing then. */
-bool ss_found_read(struct ss_check_report *f, char *const *paths, const struct ss_suppressions *s,
+bool ss_found_read(struct ss_check_report *f, char *const *paths, struct ss_suppressions *s,
 		   char *err, size_t size);
 void ss_found_finish(struct ss_check_report *f);
 void ss_found_text(const struct ss_check_report *f, FILE *out);

@@ -96,6 +96,7 @@ static void put_finding(FILE *out, const json_t *f)
 	put_site(out, "Freed", json_object_get(f, "free"));
 	if (text(f, "mend")[0])
 		fprintf(out, LINE "    %s\n", text(f, "mend"));
+	fprintf(out, LINE "    Fault: %s\n", text(f, "fault"));
 	fprintf(out, LINE "\n");
 }
 

@@ -129,6 +129,7 @@ static void put_text(FILE *out, const struct ss_finding *f)
 	ss_fault_mend(f, text, sizeof(text));
 	if (text[0])
 		fprintf(out, LINE "    %s\n", text);
+	fprintf(out, LINE "    Fault: %s\n", ss_fault_name(f->fault));
 	fprintf(out, LINE "\n");
 }
 

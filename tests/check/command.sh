@@ -265,6 +265,19 @@ check 0 --error-exitcode 9 --suppressions "$dir/known" "$corpus" use-after-free
 check 9 --error-exitcode 9 --suppressions "$dir/known" "$corpus" free-without-wait
 echo 'double-free main run' >"$dir/known" # the wrong order
 check 9 --error-exitcode 9 --suppressions "$dir/known" "$corpus" double-free
+# A line that fits nothing is said, and lines that fit can be had.
+printf '\n# all of it\nleak *\nuse-*-race nobody\ndouble-free\n' >"$dir/known"
+check 0 --error-exitcode 9 --suppressions "$dir/known" "$corpus" double-free
+says "^somashim: $dir/known:3: this suppression fits no finding$"
+says "^somashim: $dir/known:4: this suppression fits no finding$"
+silent "known:5:"
+for name in double-free use-on-another-stream kernel-after-free; do
+	check 0 --gen-suppressions "$dir/known" "$corpus" $name
+	says '^=========     Fault: [a-z-]*$'
+	check 0 --error-exitcode 9 --suppressions "$dir/known" "$corpus" $name
+	says '^========= SUPPRESSED: 1 finding$'
+	check 9 --error-exitcode 9 --suppressions "$dir/known" "$corpus" interior-free
+done
 check 2 --suppressions "$dir/none" "$corpus" leak
 
 check 2 --suppressions "$dir" "$corpus" leak
