@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* From the calls of the application to core/check: which stream, which block, and what a call
  * proves. */
-#include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "shim/check/call.h"
 #include "shim/check/checker.h"
 #include "shim/check/host_memory.h"
 #include "shim/check/inside.h"
@@ -16,46 +15,6 @@
 #include "shim/check/unpack.h"
 #include "shim/process/log.h"
 #include "trace/unwind.h"
-
-/* The call that a thread is in. */
-struct call {
-	const char *name;
-	unsigned kind; /* ss_call_kind() */
-	uint32_t stack;
-	bool has_stack;
-	struct ss_timeline *stream; /* of its last access, which is known */
-	void *freed;                /* a block that it is freeing */
-	void *gone;                 /* memory of the host that it is freeing */
-	bool pageable;              /* it uses memory that is neither ours nor known to be pinned */
-	bool told;                  /* the host may see that it has ended, or waits for it */
-	bool to_host;               /* it copies to the host */
-	struct ss_timeline *captured; /* it became a node of a graph on this stream */
-	uint64_t since;
-	struct ss_operands uses; /* what that node uses, or one that the call makes, or a kernel */
-	struct ss_stack_bounds bounds; /* of the thread, not of the call */
-};
-
-static struct call spare; /* of threads for which there is no host memory */
-static pthread_key_t calls;
-static __thread __attribute__((tls_model("initial-exec"))) struct call *mine;
-
-static void forget(void *gone)
-{
-	mine = NULL;
-	ss_operands_drop(&((struct call *)gone)->uses);
-	free(gone);
-}
-
-/* Only programs that are checked pay for it, since all libraries share the room of static TLS. */
-static struct call *call_of_thread(void)
-{
-	if (!mine) {
-		mine = calloc(1, sizeof(*mine));
-		if (mine)
-			pthread_setspecific(calls, mine);
-	}
-	return mine ? mine : &spare;
-}
 
 /* Do the pools hold it? */
 static bool is_there(const void *ptr)
@@ -103,7 +62,7 @@ static void start(void)
 		.report = ss_check_report_finding,
 	};
 
-	if (!tools || pthread_key_create(&calls, forget))
+	if (!tools || !ss_call_init())
 		return;
 	ss_check_state = ss_check_create(&options);
 	if (!ss_check_state)
@@ -200,69 +159,6 @@ __attribute__((constructor)) static void init(void)
 	ss_set_hook(SS_HOOK_END, finish);
 }
 
-/* ---- the call ---------------------------------------------------------------- */
-
-void ss_check_call_begins(const char *name, unsigned kind)
-{
-	struct call *call = call_of_thread();
-
-	memset(call, 0, offsetof(struct call, uses));
-	call->uses.count = 0;
-	call->uses.lost = false;
-	call->name = name;
-	call->kind = kind;
-	call->since = ss_check_now(ss_check_state);
-	if (ss_distrusted(ss_core))
-		ss_check_blind(ss_check_state);
-	if (kind & SS_CALL_POOLS)
-		(void)ss_quarantine_empty(false);
-}
-
-void ss_check_called(hipError_t err)
-{
-	const struct call *call = call_of_thread();
-
-	if (call->captured && err == hipSuccess)
-		ss_check_captured(ss_timeline_native(call->captured), &call->uses);
-	/* What a call that failed was about to use is not used. */
-	if ((call->pageable || err != hipSuccess) && call->stream)
-		ss_check_tell(ss_check_state, call->stream);
-	/* Of the others nobody promises whether they wait. */
-	if (call->stream && (call->kind & SS_CALL_COPIES)) {
-		if (call->to_host && err == hipSuccess)
-			ss_check_stream_synced(ss_check_state, call->stream, call->since);
-		else
-			ss_check_tell(ss_check_state, call->stream);
-	}
-	if (call->kind & SS_CALL_WAITS)
-		ss_check_all_synced(ss_check_state, -1, call->since);
-}
-
-static const char *name_of_call(void)
-{
-	const struct call *call = call_of_thread();
-
-	return call->name ? call->name : "a HIP call";
-}
-
-struct ss_operands *ss_operands_of_call(void)
-{
-	struct call *call = call_of_thread();
-
-	return call == &spare ? NULL : &call->uses;
-}
-
-static uint32_t stack_of_call(void)
-{
-	struct call *call = call_of_thread();
-	struct ss_stack_bounds none = {0};
-
-	if (!call->has_stack)
-		call->stack = ss_check_stack(call == &spare ? &none : &call->bounds);
-	call->has_stack = true;
-	return call->stack;
-}
-
 /* ---- streams ------------------------------------------------------------------ */
 
 void ss_check_stream_created(struct ss_timeline *tl)
@@ -317,17 +213,10 @@ void ss_check_event_reached(hipEvent_t event)
 	ss_check_event_synced(ss_check_state, event);
 }
 
-/* Some of what was read back may have arrived. */
-static void look(void)
-{
-	if (ss_options.check & (SS_CHECK_BOUNDS | SS_CHECK_POISON))
-		ss_read_look(false);
-}
-
 void ss_check_device_reached(int dev)
 {
-	look();
-	ss_check_all_synced(ss_check_state, dev, call_of_thread()->since);
+	ss_read_arrived();
+	ss_check_all_synced(ss_check_state, dev, ss_call_of_thread()->since);
 }
 
 void ss_check_reached(struct ss_timeline *tl)
@@ -336,8 +225,8 @@ void ss_check_reached(struct ss_timeline *tl)
 		ss_check_device_reached(-1);
 		return;
 	}
-	look();
-	ss_check_stream_synced(ss_check_state, tl, call_of_thread()->since);
+	ss_read_arrived();
+	ss_check_stream_synced(ss_check_state, tl, ss_call_of_thread()->since);
 }
 
 void ss_check_reset(void)
@@ -345,136 +234,13 @@ void ss_check_reset(void)
 	uint64_t before = padded_blocks(), after;
 
 	ss_check_reset_done(ss_check_state, is_there, ss_options.check & SS_CHECK_LEAK,
-			    name_of_call(), stack_of_call());
+			    ss_call_name(), ss_call_stack());
 	ss_read_forget();
 	for (after = padded_blocks(); after < before; after++)
 		ss_check_skip_bytes();
 }
 
-/* ---- memory -------------------------------------------------------------------- */
-
-size_t ss_check_size(size_t size)
-{
-	size_t padding = ss_padding_bytes(), room;
-
-	/* The end of a block, which kernels are often given, is never the start of another one. */
-	return size && !__builtin_add_overflow(size, padding ? padding : 1, &room) ? room : size;
-}
-
-void ss_check_allocated(struct ss_timeline *tl, void *ptr, size_t size, size_t room)
-{
-	bool ask = (ss_options.check & SS_CHECK_GUARD) || ss_options.check_front;
-	struct ss_block_info info = {0};
-	size_t front = 0, behind;
-	bool filled = false;
-
-	if (ask && ss_lookup(ss_core, ptr, &info)) {
-		room = info.guarded ? info.room : room;
-		front = ss_padding_front(info.front);
-	}
-	behind = ss_padding_bytes() ? room - size : 0;
-	if (front || behind)
-		filled = ss_padding_fill(tl, ptr, size, front, behind);
-	struct ss_mark mark = tl ? ss_timeline_mark(tl) : (struct ss_mark){0};
-
-	ss_check_alloc(ss_check_state, ptr, size, front, room, tl, name_of_call(), stack_of_call());
-	if (filled)
-		ss_check_filled(ss_check_state, ptr, behind, mark.slot, mark.n);
-}
-
-size_t ss_check_asked(const void *ptr, size_t size)
-{
-	struct ss_finding about;
-
-	(void)ss_check_block(ss_check_state, ptr, &about);
-	return about.block ? about.size : size;
-}
-
-uint64_t ss_check_left(const void *ptr, uint64_t left)
-{
-	struct ss_finding about;
-	uint64_t at;
-
-	(void)ss_check_block(ss_check_state, ptr, &about);
-	at = (uintptr_t)ptr - about.base;
-	return !about.block ? left : at < about.size ? about.size - at : 0;
-}
-
-static void read_padding(struct ss_timeline *tl, void *ptr)
-{
-	struct ss_finding about;
-	uint64_t padding = ss_check_block(ss_check_state, ptr, &about);
-
-	if (!padding && !about.front)
-		return;
-	about.free = (struct ss_check_site){.what = name_of_call(), .stack = stack_of_call()};
-	ss_padding_read(tl, &about, padding);
-}
-
-void ss_check_freeing(struct ss_timeline *tl, void *ptr)
-{
-	look();
-	if (ss_options.check & SS_CHECK_BOUNDS)
-		read_padding(tl, ptr);
-	if (ss_check_free(ss_check_state, ptr, tl, name_of_call(), stack_of_call()))
-		call_of_thread()->freed = ptr;
-}
-
-bool ss_check_not_freed(void *ptr)
-{
-	if (call_of_thread()->freed != ptr)
-		return false;
-	ss_check_free_failed(ss_check_state, ptr);
-	return true;
-}
-
-void ss_check_freed(struct ss_timeline *tl, void *ptr, bool ok)
-{
-	struct ss_check_site first;
-
-	if (!ok && ss_check_not_freed(ptr))
-		return;
-	if (!tl && ss_check_is_pinned(ptr)) /* hipFree, which some releases let do it */
-		ss_check_wrong_free(ss_check_state, ptr, name_of_call(), stack_of_call());
-	else if (!ok && ss_check_host_memory_was(ptr, &first))
-		ss_check_freed_twice(ss_check_state, ptr, &first, name_of_call(), stack_of_call());
-	else if (!ok)
-		ss_check_bad_free(ss_check_state, ptr, tl, name_of_call(), stack_of_call());
-	if (ok)
-		ss_check_host_memory_gone(ptr);
-}
-
-void ss_check_host_memory_gone(void *ptr)
-{
-	struct ss_check_site site = {.what = name_of_call(), .stack = stack_of_call()};
-
-	call_of_thread()->gone = ss_check_host_memory_end(ptr, &site) ? ptr : NULL;
-}
-
-void ss_check_host_memory_kept(void *ptr)
-{
-	if (call_of_thread()->gone == ptr)
-		ss_check_host_memory_back(ptr);
-}
-
-void ss_check_host_free(void *ptr)
-{
-	struct ss_finding about;
-
-	(void)ss_check_block(ss_check_state, ptr, &about);
-	if (about.block)
-		ss_check_wrong_free(ss_check_state, ptr, name_of_call(), stack_of_call());
-}
-
-void ss_check_pool_destroyed(hipMemPool_t handle)
-{
-	ss_check_pool_end(ss_check_state, handle, name_of_call(), stack_of_call());
-}
-
-void ss_check_pool_used(hipMemPool_t handle)
-{
-	ss_check_pool_use(ss_check_state, handle, name_of_call(), stack_of_call());
-}
+/* ---- operands ------------------------------------------------------------------ */
 
 /* Is it memory of the pools that no block has? The pools give a block more than it asks for. */
 static bool is_nobodys(const void *ptr)
@@ -493,8 +259,8 @@ static bool is_nobodys(const void *ptr)
 
 bool ss_operand_use(struct ss_timeline *tl, const struct ss_operand *o)
 {
-	struct call *call = call_of_thread();
-	const char *name = name_of_call();
+	struct ss_call *call = ss_call_of_thread();
+	const char *name = ss_call_name();
 	bool fits = true;
 
 	call->stream = tl;
@@ -507,9 +273,9 @@ bool ss_operand_use(struct ss_timeline *tl, const struct ss_operand *o)
 						     .at = o->at};
 
 		fits = ss_check_use(ss_check_state, tl, &use, name,
-				    call->has_stack ? call->stack : stack_of_call());
+				    call->has_stack ? call->stack : ss_call_stack());
 		if (o->size && is_nobodys(o->ptr))
-			ss_check_outside(ss_check_state, tl, &use, name, stack_of_call());
+			ss_check_outside(ss_check_state, tl, &use, name, ss_call_stack());
 	} else if (!ss_check_is_device_memory(o->ptr)) {
 		bool pageable = !ss_check_is_host_memory(o->ptr);
 
@@ -530,7 +296,7 @@ static bool touch(struct ss_timeline *tl, enum ss_access access, const void *ptr
 {
 	struct ss_operand o = {
 		.ptr = ptr, .size = size, .kind = SS_OPERAND_RANGE, .access = access};
-	struct call *call = call_of_thread();
+	struct ss_call *call = ss_call_of_thread();
 	bool node = call->kind & SS_CALL_NODES;
 
 	if (!tl || !ptr)
@@ -539,15 +305,15 @@ static bool touch(struct ss_timeline *tl, enum ss_access access, const void *ptr
 		o.ours = ss_check_ours(ptr);
 		return ss_operand_use(tl, &o);
 	}
-	if (call != &spare)
+	if (!call->shared)
 		ss_operand_add(&call->uses, o);
-	if (call != &spare && !node)
+	if (!call->shared && !node)
 		call->captured = tl;
 	if (is_nobodys(ptr))
 		ss_check_outside(ss_check_state, NULL,
 				 &(struct ss_check_operand){.ptr = ptr, .bytes = size},
-				 name_of_call(), stack_of_call());
-	return ss_check_fits(ss_check_state, ptr, size, name_of_call(), stack_of_call());
+				 ss_call_name(), ss_call_stack());
+	return ss_check_fits(ss_check_state, ptr, size, ss_call_name(), ss_call_stack());
 }
 
 /* What the node that the call made uses. */

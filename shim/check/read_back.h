@@ -36,4 +36,11 @@ void ss_read_compare(const unsigned char *bytes, size_t count, unsigned char val
  * again. */
 void ss_read_forget(void);
 
+/* Looks, without a wait, whether some of what was read back has arrived. */
+static inline void ss_read_arrived(void)
+{
+	if (ss_options.check & (SS_CHECK_BOUNDS | SS_CHECK_POISON))
+		ss_read_look(false);
+}
+
 #endif
