@@ -31,7 +31,7 @@
 
 struct arguments {
 	bool audit;
-	const char *framework;     /* NULL: none */
+	const char *framework;    /* NULL: none */
 	struct ss_ring_size ring; /* bytes 0: everything is kept */
 	const char *output;       /* a pattern of trace/file_name.h */
 	char **program;           /* its name and arguments, as for exec */

@@ -20,7 +20,7 @@
 struct arguments {
 	bool audit, quiet;
 	const char *framework; /* NULL: none */
-	char **program; /* its name and arguments, as for exec */
+	char **program;        /* its name and arguments, as for exec */
 };
 
 static const struct argp_option options[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `--framework NAME`: one table of the frameworks whose pool can be switched off. docs/frameworks.md
- * has the sources of each row, and the frameworks that need no switch.
+ * `--framework NAME`: one table of the frameworks whose pool can be switched off.
+ * docs/frameworks.md has the sources of each row, and the frameworks that need no switch.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Frameworks with a memory pool of their own, and the switch that hands their memory to somashim. */
+/* Frameworks with a memory pool of their own, and the switch that hands their memory to
+ * somashim. */
 #ifndef SS_CLI_FRAMEWORK_H
 #define SS_CLI_FRAMEWORK_H
 

@@ -87,7 +87,8 @@ int ss_name_distance(const char *name, const char *valid);
 bool ss_amount_parse(const char *text, struct ss_amount *out);
 /* The amount in bytes; percents are of `total` bytes. */
 uint64_t ss_amount_bytes(const struct ss_amount *a, uint64_t total);
-/* Prints the table of all options, for `somashim options`; `markdown`: as docs/options.md has it. */
+/* Prints the table of all options, for `somashim options`; `markdown`: as docs/options.md has
+ * it. */
 void ss_options_print(FILE *out, bool markdown);
 /* One row of the table as text. `values` is "auto|hip|hsa|vmm" or names a type; `def` is ""
  * for an option without a default. The strings are static. */

@@ -56,8 +56,8 @@ void ss_set_hook(enum ss_hook which, void (*fn)(void));
 void ss_run_hook(enum ss_hook which);
 
 /* Follows ss_pass() in each function that serves a call. Until that function returns, no
- * cancellation acts on the thread, except in ss_real_wait() (stream/real_wait.h). A hit reaches no cancellation
- * point, so it needs none of this. */
+ * cancellation acts on the thread, except in ss_real_wait() (stream/real_wait.h). A hit reaches no
+ * cancellation point, so it needs none of this. */
 #define SS_SERVED \
 	SS_UNCANCELLED; \
 	ss_tls.cancel = ss_cancel_was

@@ -26,7 +26,7 @@ static struct ss_token device_begin(void)
 
 static hipError_t call_of_none(void *real)
 {
-	hipError_t (*call)(void) = *(hipError_t (*const *)(void))real;
+	hipError_t (*call)(void) = *(hipError_t(*const *)(void))real;
 
 	return call ? call() : ss_real_missing();
 }

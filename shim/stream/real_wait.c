@@ -19,8 +19,7 @@ static void end_waits(void *arg)
 		ss_sync_end(ss_core, &w->tokens[i], false, false);
 }
 
-hipError_t ss_real_wait(ss_wait_call *real, void *argument, struct ss_token *tokens,
-			unsigned count)
+hipError_t ss_real_wait(ss_wait_call *real, void *argument, struct ss_token *tokens, unsigned count)
 {
 	struct waits w = {tokens, count};
 	volatile hipError_t err = hipSuccess; /* the cleanup is a setjmp */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Files with kernels: code objects, and programs with a section of bundles. The first byte chooses. */
+/* Files with kernels: code objects, and programs with a section of bundles. The first byte
+ * chooses. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the checker found, reports of it, and suppressions. The first two bytes are the length of these. */
+/* What the checker found, reports of it, and suppressions. The first two bytes are the length of
+ * these. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs a fuzz target without a fuzzer: on each file of the folders that are named, and on mutations of it, the same
- * in every run. */
+/* Runs a fuzz target without a fuzzer: on each file of the folders that are named, and on mutations
+ * of it, the same in every run. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -35,7 +35,9 @@ static size_t mutate(uint8_t *data, size_t size)
 		switch (next_random() % 5) {
 		case 0: data[at] ^= (uint8_t)(1u << next_random() % 8); break;
 		case 1: memset(data + at, edges[next_random() % sizeof(edges)], length); break;
-		case 2: memmove(data + at, data + next_random() % (size - length + 1), length); break;
+		case 2:
+			memmove(data + at, data + next_random() % (size - length + 1), length);
+			break;
 		case 3: memmove(data + at, data + at + length, size - at - length); break;
 		default: size = next_random() % 8 ? size : at; break;
 		}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Pickles, and the memory snapshots of PyTorch that they may be. The first byte chooses the device. */
+/* Pickles, and the memory snapshots of PyTorch that they may be. The first byte chooses the
+ * device. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -523,8 +523,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_same),   cmocka_unit_test(test_running),
 		cmocka_unit_test(test_locked), cmocka_unit_test(test_peak),
-		cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_sizes),  cmocka_unit_test(test_refused),
 	};
 
 	seed = argc > 1 ? (unsigned)atoi(argv[1]) : (unsigned)getpid();
