@@ -40,6 +40,7 @@ for line in table.split('\n'):
             level[folder] = (room, n)
             folders.append(folder)
 
+of_libc = {'_exit', 'dlsym', 'dlvsym'} # the preload stands in front of these; everybody else means libc's
 defined, wants, home = {}, {}, {}  # symbol: files; file: symbols; file: folder
 
 def read(path, folder):
@@ -55,6 +56,8 @@ def read(path, folder):
             if other != folder and other.startswith(folder + '/') and other + '/' + name in home:
                 file = other + '/' + name
         home.setdefault(file, folder)
+        if symbol in of_libc:
+            continue
         if kind == 'U': # a weak one is for what the program may have loaded
             wants.setdefault(file, set()).add(symbol)
         elif kind.isupper():
