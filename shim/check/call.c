@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The call of each thread: it begins, and ends with a result, which says what was not used, or
- * waited for. */
+/* The call that each thread is in. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,26 +48,6 @@ void ss_check_call_begins(const char *name, unsigned kind)
 		ss_check_blind(ss_check_state);
 	if (kind & SS_CALL_POOLS)
 		(void)ss_quarantine_empty(false);
-}
-
-void ss_check_called(hipError_t err)
-{
-	const struct ss_call *call = ss_call_of_thread();
-
-	if (call->captured && err == hipSuccess)
-		ss_check_captured(ss_timeline_native(call->captured), &call->uses);
-	/* What a call that failed was about to use is not used. */
-	if ((call->pageable || err != hipSuccess) && call->stream)
-		ss_check_tell(ss_check_state, call->stream);
-	/* Of the others nobody promises whether they wait. */
-	if (call->stream && (call->kind & SS_CALL_COPIES)) {
-		if (call->to_host && err == hipSuccess)
-			ss_check_stream_synced(ss_check_state, call->stream, call->since);
-		else
-			ss_check_tell(ss_check_state, call->stream);
-	}
-	if (call->kind & SS_CALL_WAITS)
-		ss_check_all_synced(ss_check_state, -1, call->since);
 }
 
 const char *ss_call_name(void)

@@ -345,3 +345,25 @@ void ss_check_value(struct ss_timeline *tl, const void *ptr, size_t size)
 	if (tl && !ss_timeline_capturing(tl)) /* such a node is never read */
 		(void)touch(tl, SS_MAY_WRITE, ptr, size);
 }
+
+/* ---- the end of a call ---------------------------------------------------------------- */
+
+void ss_check_called(hipError_t err)
+{
+	const struct ss_call *call = ss_call_of_thread();
+
+	if (call->captured && err == hipSuccess)
+		ss_check_captured(ss_timeline_native(call->captured), &call->uses);
+	/* What a call that failed was about to use is not used. */
+	if ((call->pageable || err != hipSuccess) && call->stream)
+		ss_check_tell(ss_check_state, call->stream);
+	/* Of the others nobody promises whether they wait. */
+	if (call->stream && (call->kind & SS_CALL_COPIES)) {
+		if (call->to_host && err == hipSuccess)
+			ss_check_stream_synced(ss_check_state, call->stream, call->since);
+		else
+			ss_check_tell(ss_check_state, call->stream);
+	}
+	if (call->kind & SS_CALL_WAITS)
+		ss_check_all_synced(ss_check_state, -1, call->since);
+}
