@@ -50,7 +50,7 @@ static struct objects hip, hsa, tools;
 static const struct ss_real_fn *overrides;
 static atomic_uint override_count;
 static struct ss_runtime runtime;
-static atomic_bool runtime_known;
+static atomic_bool runtime_known, search_failed;
 
 /* ---- the list ----------------------------------------------------------- */
 
@@ -59,6 +59,7 @@ struct search {
 	bool passed_us;
 	unsigned index;
 	int count, allocated;
+	bool no_memory; /* host memory was out, so something may be missing */
 	int before, behind; /* runtimes in front of us and behind us */
 	struct object *list;
 };
@@ -85,8 +86,10 @@ static int collect(struct dl_phdr_info *info, size_t size, void *arg)
 		int more = s->allocated ? s->allocated * 2 : 64;
 		struct object *list = realloc(s->list, (size_t)more * sizeof(*list));
 
-		if (!list)
+		if (!list) {
+			s->no_memory = true;
 			return 0;
+		}
 		s->list = list;
 		s->allocated = more;
 	}
@@ -140,6 +143,11 @@ static bool find(struct objects *o, const char *symbol)
 	struct search s = {.symbol = symbol};
 
 	dl_iterate_phdr(collect, &s);
+	atomic_store(&search_failed, s.no_memory);
+	if (s.no_memory) { /* the first of the list may be the one that is missing */
+		free(s.list);
+		return false;
+	}
 	keep(&s, s.behind && ss_runtime_global(symbol));
 	pthread_mutex_lock(&publish_lock);
 	if (s.count && !atomic_load(&o->ready)) {
@@ -189,6 +197,11 @@ static int soname_major(const char *path)
 	const char *so = strstr(path, ".so.");
 
 	return so ? atoi(so + 4) : 0;
+}
+
+bool ss_runtime_no_memory(void)
+{
+	return atomic_load(&search_failed);
 }
 
 bool ss_runtime_find(void)

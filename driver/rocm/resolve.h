@@ -15,6 +15,8 @@ struct ss_runtime {
 /* True once another loaded object exports hipMalloc. Makes no call into it, takes no lock of
  * ours, and may be called again at any time. */
 bool ss_runtime_find(void);
+/* Did the last search find nothing because host memory was out? */
+bool ss_runtime_no_memory(void);
 /* Asks the runtime for its version, which starts it. Call it after ss_runtime_find() and before
  * anybody reads major and minor. Any thread, any number of times. */
 void ss_runtime_ask_version(void);

@@ -61,5 +61,7 @@ bool ss_real_resolved(void)
 
 hipError_t ss_real_missing(void)
 {
-	return ss_real_resolved() ? hipErrorNotSupported : hipErrorNotInitialized;
+	if (ss_real_resolved())
+		return hipErrorNotSupported;
+	return ss_runtime_no_memory() ? hipErrorOutOfMemory : hipErrorNotInitialized;
 }

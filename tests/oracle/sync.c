@@ -117,6 +117,8 @@ static bool begin(struct world *w, struct pair *p, const struct op *op, int kind
 	case OP_STREAM_QUERY: p->token = ss_stream_query_begin(w->core, tl); break;
 	default: p->token = ss_device_sync_begin(w->core, p->dev);
 	}
+	if (kind == OP_RECORD) /* it is no wait, and that part of its token is not filled in */
+		p->token.waiting = (struct ss_waiting){0};
 	clk_join(&p->sure, &w->call.fenced);
 	if (w->call.injected) /* a device that records nothing synchronizes nothing */
 		p->flags |= OPF_FAILS;

@@ -7,10 +7,13 @@ cd "$1" || exit 1
 shift
 # The kinds, as patterns of a whole path.
 kinds='
-	(CONTRIBUTING|README)\.md|LICENSE|meson\.build|meson_options\.txt|\.clang-format|\.gitignore|\.ci/run
+	(CHANGELOG|CODE_OF_CONDUCT|CONTRIBUTING|README|SECURITY)\.md|LICENSE|meson\.build|meson_options\.txt|\.clang-format|\.gitignore|\.ci/run
 	[a-z][a-z/_0-9]*/(meson\.build|README\.md|[a-z][a-z_0-9]*\.(c|h))
 	(bench|scripts|sim|tests)/([a-z]+/)?[a-z][a-z_0-9-]*\.(sh|py)
 	bench/[a-z]+\.awk
+	\.github/(ISSUE_TEMPLATE|workflows)/[a-z]+\.yml|\.github/[a-z_]+\.md
+	cli/report/d3/(d3\.min\.js|LICENSE|README\.md)|examples/[a-z]+/(README\.md|[a-z]+\.cpp)|tests/apps/[a-z_]+\.cpp
+	tests/fuzz/(seeds/[a-z_]+/[a-z_0-9]+|[a-z_]+\.dict)
 	cli/report/page/[a-z]+\.(js|css)
 	debian/[a-z.-]+(\.README\.Debian)?|debian/source/format
 	docs/[a-z0-9-]+\.(md|png|1|7)
