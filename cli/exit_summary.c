@@ -192,15 +192,14 @@ static void print_reason(const struct ss_report *r, const char *program, int sta
 	const char *profiler = find_profiler(program);
 	char reason[PATH_MAX * 2 + 64];
 
-	if (r->off) {
-		const char *disable = getenv("SOMASHIM_DISABLE");
-		char why[SS_NO_DEVICE_BYTES] = "SOMASHIM_DISABLE is set";
-		bool disabled = false;
-		if (disable)
-			(void)ss_parse_bool(disable, &disabled);
-		if (!disabled)
-			ss_no_device_reason("", NULL, why);
-		fprintf(stderr, "not used: %s%s", disabled ? "" : "no device was found: ", why);
+	if (r->disabled) {
+		fprintf(stderr, "not used: SOMASHIM_DISABLE is set");
+		return;
+	}
+	if (r->no_device) {
+		char why[SS_NO_DEVICE_BYTES];
+		ss_no_device_reason("", NULL, why);
+		fprintf(stderr, "not used: no device was found: %s", why);
 		return;
 	}
 	if (r->unused) {

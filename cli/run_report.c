@@ -69,7 +69,8 @@ void ss_run_report_close(const struct ss_report *r)
 		return;
 	atomic_fetch_add(&outer->loaded, r->loaded);
 	atomic_fetch_add(&outer->used, r->used);
-	atomic_fetch_add(&outer->off, r->off);
+	atomic_fetch_add(&outer->no_device, r->no_device);
+	atomic_fetch_add(&outer->disabled, r->disabled);
 	atomic_fetch_add(&outer->unused, r->unused);
 	atomic_fetch_add(&outer->bypassed, r->bypassed);
 	atomic_fetch_add(&outer->unwritten, r->unwritten);

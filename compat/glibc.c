@@ -103,6 +103,12 @@ LATE(int, pthread_getattr_np, "GLIBC_2.2.5", ENOSYS, (pthread_t thread, pthread_
 LATE(int, pthread_attr_getstack, "GLIBC_2.2.5", ENOSYS,
      (const pthread_attr_t *attr, void **low, size_t *size), (attr, low, size))
 
+/* pthread_cleanup_push() expands to these. Without libpthread no thread is cancelled. */
+LATE(void, __pthread_register_cancel, "GLIBC_2.3.3", (void)0, (__pthread_unwind_buf_t * buf), (buf))
+LATE(void, __pthread_unregister_cancel, "GLIBC_2.3.3", (void)0, (__pthread_unwind_buf_t * buf),
+     (buf))
+LATE(void, __pthread_unwind_next, "GLIBC_2.3.3", (void)0, (__pthread_unwind_buf_t * buf), (buf))
+
 /* Without libpthread there is one thread. The value 2 is what glibc stores when fn has run. */
 static int once_alone(pthread_once_t *control, void (*fn)(void))
 {

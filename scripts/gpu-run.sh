@@ -89,7 +89,7 @@ if [ $? != 0 ]; then
 		exit 1
 	fi
 	emulate
-	echo "gpu: skipped, no device: $verdict"
+	echo "gpu: skipped, $verdict"
 	exit 77
 fi
 line 's/.*\(somashim: runtime taken: .*\)/\1/p'

@@ -59,7 +59,7 @@ struct search {
 	bool passed_us;
 	unsigned index;
 	int count, allocated;
-	bool no_memory; /* host memory was out, so something may be missing */
+	bool no_memory;     /* host memory was out, so something may be missing */
 	int before, behind; /* runtimes in front of us and behind us */
 	struct object *list;
 };

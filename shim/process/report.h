@@ -26,8 +26,9 @@ enum ss_route {
 struct ss_report {
 	uint32_t magic;
 	/* Numbers of processes: that loaded the shim; that it served; in which it found no
-	 * device or was disabled; that loaded HIP and never called us; with a bypass. */
-	atomic_uint loaded, used, off, unused, bypassed;
+	 * device; in which SOMASHIM_DISABLE was set; that loaded HIP and never called us; with a
+	 * bypass. */
+	atomic_uint loaded, used, no_device, disabled, unused, bypassed;
 	/* Processes that could not write what the checker found into SOMASHIM_CHECK_FILE. */
 	atomic_uint unwritten;
 	atomic_uint route[SS_ROUTES];

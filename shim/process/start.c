@@ -167,7 +167,9 @@ static void start(void)
 	ss_copies_tell(tell_copy);
 	if (ss_copy_aside())
 		return;
-	ss_report_add(devices > 0 ? &somashim_report.r.used : &somashim_report.r.off);
+	ss_report_add(devices > 0        ? &somashim_report.r.used :
+		      ss_options.disable ? &somashim_report.r.disabled :
+					   &somashim_report.r.no_device);
 	ss_recording_describe(devices);
 	if (ss_options.verbose)
 		ss_banner(devices);

@@ -321,7 +321,7 @@ check 2 --require-device=some /bin/true
 SOMASIM_NO_DEVICE=1 check 3 --error-exitcode 9 sh -c "'$corpus' leak; true"
 says 'not used: no device was found'
 check 3 --error-exitcode 9 sh -c "SOMASHIM_DISABLE=1 '$corpus' leak; true"
-says 'not used: no device was found, or SOMASHIM_DISABLE is set'
+says 'not used: SOMASHIM_DISABLE is set'
 check 9 --error-exitcode 9 --tool leak sh -c "'$corpus' leak; '$corpus' right-one_stream"
 check 3 --error-exitcode 9 sh -c "'$corpus' killed; '$corpus' right-one_stream"
 says '1 process that used a device was killed before the end'
