@@ -150,10 +150,9 @@ static bool trims_now(struct ss_pool *pool, uint64_t keep)
 	bool unasked = ss_may_give(pool, SS_GIVE_UNASKED), any;
 	struct ss_core *core = ss_core_of(pool);
 
-	ss_pool_lock(pool);
-	any = (ss_pool_free_hint(pool) >= SS_FRAME || ss_memory_owes(&pool->mem)) &&
-	      ss_reserved(pool) > keep;
-	ss_pool_unlock(pool);
+	/* What could not be unmapped or released earlier is in no free range. */
+	any = ss_reserved(pool) > keep &&
+	      ss_reserved(pool) >= ss_used(&pool->caches) + SS_FRAME;
 	if (!any)
 		return unasked;
 	if (ss_device_may_give(core, pool->mem.dev, SS_GIVE_QUERIED))
