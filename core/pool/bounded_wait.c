@@ -9,7 +9,8 @@
  * when nothing has completed for some time. Each wait for nothing makes the next ones shorter, and
  * a wait that helped takes one such failure back. That alone would forget a stream that stands
  * still whenever another one moves. So all waits for nothing share a budget, which grows with the
- * time that the process has run, and no wait begins when it is spent. No wait is inside the
+ * time that the process has run, and when it is spent waits are brief. They do not end, because a
+ * host that is ahead without any wait soon takes many times what it needs. No wait is inside the
  * runtime: fences are polled.
  *
  * Locks: the pool's. None while waiting.
@@ -24,6 +25,7 @@
  * hipMalloc begins with the longest wait instead, because the real hipFree would have waited. */
 #define BUDGET_US 100000
 #define BUDGET_PART 20
+#define BRIEF_US 5000 /* when it is spent a wait lasts so long at most */
 /* A nap: this part of the wait so far, between the two limits. What a nap is too long, the device
  * may stand idle. */
 #define NAP_PART 64
@@ -92,17 +94,21 @@ void ss_wait_worked(struct ss_request *r)
 
 /* ---- a wait ------------------------------------------------------------------- */
 
-/* How long nothing may complete. A wait that is shorter than what anything took lately cannot help,
- * so that much is granted even if less is left. */
+/* How long nothing may complete. A wait that has begun may take that, though less is left: a
+ * shorter one would not help where commands take long. */
 static uint64_t quiet_us(const struct ss_request *r)
 {
 	struct ss_pool *pool = r->pool;
 	struct ss_core *core = ss_core_of(pool);
 	uint64_t ms = ss_max(ss_fence_ms(core, pool->mem.dev), pool->pressure.took);
 	uint64_t lately = ss_max(1000 * ms, pool->wait.gap_us);
-	uint64_t us = (QUIET_US + QUIET_TIMES * lately) >> ss_waits_failed(core, r->tl);
+	unsigned failed = ss_waits_failed(core, r->tl);
 
-	return ss_max(ss_min(us, ss_wait_budget_us(core, r->tl)), lately);
+	if (r->wait.brief)
+		return ss_min(lately, BRIEF_US) >> failed;
+	/* So that one which was given up for the longest time has failed, too. */
+	return ss_min(ss_max((QUIET_US + QUIET_TIMES * lately) >> failed, lately),
+		      longest_us(core));
 }
 
 bool ss_wait_turn(struct ss_request *r)
@@ -111,10 +117,7 @@ bool ss_wait_turn(struct ss_request *r)
 
 	if (r->wait.over)
 		return false;
-	if (!ss_wait_budget_us(core, r->tl)) {
-		r->wait.over = true;
-		return false;
-	}
+	r->wait.brief = !ss_wait_budget_us(core, r->tl);
 	r->wait.begin = r->wait.since = r->wait.us;
 	r->wait.failed = ss_waits_failed(core, r->tl);
 	return true;
@@ -132,7 +135,7 @@ bool ss_wait_nap(struct ss_request *r, bool moved)
 		r->wait.since = r->wait.us;
 	}
 	stood = r->wait.us - r->wait.since;
-	r->wait.over = stood >= ss_min(quiet_us(r), longest_us(core));
+	r->wait.over = stood >= quiet_us(r);
 	if (r->wait.over)
 		ss_wait_failed(core, r->tl, r->wait.failed, stood);
 	r->wait.over |= r->wait.us >= longest_us(core);

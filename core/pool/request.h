@@ -31,6 +31,7 @@ struct ss_request {
 		uint64_t since;  /* and when something completed last */
 		unsigned failed; /* the count of failures when the wait began */
 		uint32_t turn;   /* of the stream that is asked next */
+		bool brief;      /* the budget was spent then */
 		bool over;       /* no more waits */
 	} wait;
 	struct ss_pressure {        /* backpressure.c */
