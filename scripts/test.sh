@@ -121,6 +121,17 @@ case $? in
 	;;
 esac
 
+echo "== fuzz"
+scripts/fuzz.sh --fixed
+case $? in
+0) passed=$((passed + 1)) ;;
+77) skipped=$((skipped + 1)) ;;
+*)
+	failed=$((failed + 1))
+	echo "== scripts/fuzz.sh found something" >>"$logs/failures"
+	;;
+esac
+
 if [ $quick = 0 ]; then
 	run "$build-asan" "unit oracle concurrent sim shim" -Dwerror=true -Dcommand=enabled -Dbench=false -Db_sanitize=address,undefined
 	run "$build-tsan" "oracle concurrent sim shim" -Dwerror=true -Dcommand=enabled -Dbench=false -Db_sanitize=thread
