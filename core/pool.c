@@ -151,8 +151,7 @@ static bool trims_now(struct ss_pool *pool, uint64_t keep)
 	struct ss_core *core = ss_core_of(pool);
 
 	/* What could not be unmapped or released earlier is in no free range. */
-	any = ss_reserved(pool) > keep &&
-	      ss_reserved(pool) >= ss_used(&pool->caches) + SS_FRAME;
+	any = ss_reserved(pool) > keep && ss_reserved(pool) >= ss_used(&pool->caches) + SS_FRAME;
 	if (!any)
 		return unasked;
 	if (ss_device_may_give(core, pool->mem.dev, SS_GIVE_QUERIED))
