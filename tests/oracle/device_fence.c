@@ -241,6 +241,16 @@ static void check_growth_wait(struct world *w)
 		fail(w, F_BLOCKS, "the host waits, and free memory would not do");
 }
 
+/* Does another thread wait for a stream? The core may not ask that one, and the end of the wait
+ * tells how far it has come. */
+static bool is_waited(const struct world *w)
+{
+	for (int i = 0; i < PAIRS; i++)
+		if (w->pair[i].used && w->pair[i].token.waiting.what)
+			return true;
+	return false;
+}
+
 /* Only an allocation may nap, not for long, beside no capture and nothing that may need the host,
  * and only while a fence is on its way. (Another thread may be about to record or to reach the one
  * that tells, or it waits for a stream itself.) */
@@ -251,8 +261,7 @@ static uint64_t nap(void *ctx, unsigned us)
 
 	for (int i = 0; i < w->nfence && !worth; i++)
 		worth = w->fence[i].used;
-	for (int i = 0; i < PAIRS && !worth; i++)
-		worth = w->pair[i].used && w->pair[i].token.waiting.what;
+	worth = worth || is_waited(w);
 	if (!w->call.in_alloc || !worth)
 		fail(w, F_BLOCKS, "the host waits in a call that must not");
 	for (int i = 0; i < w->nstreams; i++)
@@ -281,11 +290,11 @@ static uint64_t nap(void *ctx, unsigned us)
  * if there is something to hope for: a free in flight, a fence of the core that is
  * (it does not see what was enqueued before), memory that cannot go back before
  * the device is idle, or another thread's call in progress, which may be giving
- * memory back. */
+ * memory back or will tell how far a stream is. */
 static void sleep_ms(void *ctx, unsigned ms)
 {
 	struct world *w = ctx;
-	bool worth = w->fencing || w->depth || w->cfg.lazy_query ||
+	bool worth = w->fencing || w->depth || w->cfg.lazy_query || is_waited(w) ||
 		     w->cfg.release_waits[SS_BACKING_HIP] || w->cfg.release_waits[SS_BACKING_VMM];
 
 	if (!w->call.in_alloc)
