@@ -20,6 +20,7 @@
 struct ss_fake *fake;
 static struct ss_driver inner;
 static atomic_ulong waits;
+static bool free_waits;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* before that of the fake device */
 static uint64_t row[STREAMS][STREAMS];
 static struct {
@@ -146,9 +147,13 @@ static void fence_release(void *ctx, struct ss_fence *fence)
 	free(p);
 }
 
+/* Where it waits for the device, the core gives it memory that may still be in use: what was
+ * exported goes with the hipFree, which would have waited itself. */
 static enum ss_status segment_free(void *ctx, int dev, enum ss_backing backing, void *ptr,
 				   size_t size)
 {
+	if (backing == SS_BACKING_HIP && free_waits)
+		device_drain_all();
 	shadow_gone(ptr, size);
 	return inner.segment_free(ctx, dev, backing, ptr, size);
 }
@@ -196,6 +201,7 @@ struct ss_driver device_create(const struct ss_fake_config *config)
 {
 	struct ss_driver drv;
 
+	free_waits = config->hip_release_waits;
 	memset(row, 0, sizeof(row));
 	memset(state, 0, sizeof(state));
 	fake = ss_fake_create(config);
