@@ -108,13 +108,19 @@ void ss_check_code(const void *image)
 		const void *binary;
 	} wrapped;
 
-	if (readable(image) < sizeof(wrapped))
+	size_t size = readable(image);
+
+	/* No more is read than what was read so far says is there: it may be a short string. */
+	if (size < sizeof(wrapped.magic))
 		return;
-	memcpy(&wrapped, image, sizeof(wrapped));
-	if (wrapped.magic == 0x48495046) /* HIPF */
+	memcpy(&wrapped.magic, image, sizeof(wrapped.magic));
+	if (wrapped.magic == 0x48495046 && size >= sizeof(wrapped)) { /* HIPF */
+		memcpy(&wrapped, image, sizeof(wrapped));
 		image = wrapped.binary;
+		size = readable(image);
+	}
 	pthread_mutex_lock(&lock);
-	(void)ss_code_object_read(image, readable(image), ss_unpack, kernel_add, NULL);
+	(void)ss_code_object_read(image, size, ss_unpack, kernel_add, NULL);
 	pthread_mutex_unlock(&lock);
 }
 
