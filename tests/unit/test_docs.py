@@ -10,7 +10,7 @@ somashim, source = map(os.path.realpath, sys.argv[1:])
 os.chdir(source)
 bad = []
 documents = sorted(set(glob.glob('*.md') + glob.glob('docs/*.md') + glob.glob('docs/*.[17]') + glob.glob('*/README.md') +
-                       glob.glob('sim/*/README.md')))
+                       glob.glob('sim/*/README.md') + glob.glob('examples/*/README.md')))
 texts = {path: open(path, encoding='utf-8').read() for path in documents}
 folders = 'bench cli compat config core debian docs driver live packaging scripts shim sim tests trace'.split()
 tracked = [os.path.join(folder, name) for top in folders for folder, _, names in os.walk(top) for name in names]
@@ -54,6 +54,12 @@ for path, text in texts.items():
         name = m.group()
         if name not in words and '"%s"' % name.split('_', 1)[1] not in code:
             wrong(path, m.start(), 'there is no variable %s' % name)
+
+# Prose fits on a screen. Tables, code and links to pictures may be wider.
+for path, text in texts.items():
+    for number, line in enumerate(text.split('\n'), 1):
+        if path.endswith('.md') and len(line) > 120 and not line.startswith(('|', '    ', '![', '#')):
+            bad.append('%s:%d: a line of %d columns' % (path, number, len(line)))
 
 # The version stands in meson.build. Whoever else names it, names the same.
 version = re.search(r"version: '([0-9.]+)'", open('meson.build').read()).group(1)
