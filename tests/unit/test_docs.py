@@ -98,6 +98,14 @@ for path, text in texts.items():
             elif not word.startswith('-') and command in ('run', 'record', 'check'):
                 break
 
+# Each option of each subcommand stands in the manual.
+command_manual = texts['docs/somashim.1'].replace('\\', '')
+for command in re.findall(r'^  ([a-z]+) {2,}', subprocess.run([somashim, '--help'], capture_output=True, text=True).stdout, re.M):
+    help = subprocess.run([somashim, command, '--help'], capture_output=True, text=True).stdout
+    for option in sorted(set(re.findall(r'--[a-z][a-z-]*', help)) - {'--help', '--usage', '--version'}):
+        if option not in command_manual:
+            bad.append('docs/somashim.1: no %s of somashim %s' % (option, command))
+
 print('%d documents' % len(texts))
 print('\n'.join(bad))
 assert len(texts) > 10 and known.get('replay')
