@@ -28,6 +28,10 @@ void ss_report_difference_text(FILE *out, const struct ss_difference *d, const c
 /* NULL: out of memory. */
 json_t *ss_report_difference_json(const struct ss_difference *d, const char *a, const char *b);
 
+/* The pool of a framework that holds more than half of the used memory at that moment, and in `how`
+ * what to do to see inside; NULL: none, or not known. The strings are static. */
+const char *ss_report_pool_above(const struct ss_sites *s, const struct ss_snapshot *p,
+				 const char **how);
 /* Writes the page. `data` is what ss_report_json() made. False: a write failed, errno says why. */
 bool ss_report_page(FILE *out, const json_t *data);
 

@@ -180,6 +180,19 @@ static void print_waste(FILE *out, const struct ss_snapshot *p, const char *inde
 	}
 }
 
+static void print_pool_above(FILE *out, const struct ss_analysis *a, const struct ss_snapshot *p)
+{
+	const char *how, *name = ss_report_pool_above(&a->sites, p, &how);
+
+	if (name) {
+		fprintf(out,
+			"  Most of it is held by %s, a pool above HIP: the owners of what is "
+			"inside "
+			"are not seen. To see\n  them: %s (docs/frameworks.md)\n",
+			name, how);
+	}
+}
+
 static void print_devices(FILE *out, const struct ss_analysis *a, size_t most)
 {
 	for (size_t i = 0; i < a->devices; i++) {
@@ -192,6 +205,7 @@ static void print_devices(FILE *out, const struct ss_analysis *a, size_t most)
 				ss_report_seconds(a, d->used_peak.time_ns), "bytes", "share",
 				"blocks", ss_report_sites_head(&a->sites));
 			print_holders(out, a, &d->used_peak, most, "  ");
+			print_pool_above(out, a, &d->used_peak);
 		}
 		if (d->reserved_peak.event) {
 			fprintf(out,

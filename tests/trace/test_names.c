@@ -37,6 +37,32 @@ static void test_functions(void **state)
 			    "a name ");
 }
 
+/* Blocks of a framework's own pool are its segments. */
+static void test_pools_above(void **state)
+{
+	struct ss_frame frame[] = {
+		{"c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::malloc(int)", "",
+		 "", 0},
+		{"main", "main.cc", "", 1},
+	};
+	const uint32_t inside[] = {0, 1}, plain[] = {1};
+	struct ss_site site[] = {
+		{0}, {.frame = inside, .frames = 2}, {.frame = plain, .frames = 1}};
+	struct ss_sites s = {.site = site, .count = 3, .frame = frame, .frame_count = 2};
+	struct ss_holder holder[] = {{.site = 1, .bytes = 60}, {.site = 2, .bytes = 40}};
+	struct ss_snapshot p = {.level = {.used = 100}, .holder = holder, .holders = 2};
+	const char *how = NULL;
+
+	assert_string_equal(ss_report_pool_above(&s, &p, &how), "PyTorch's caching allocator");
+	assert_non_null(strstr(how, "--framework pytorch"));
+	holder[0].bytes = 50;
+	holder[1].bytes = 50;
+	assert_null(ss_report_pool_above(&s, &p, &how));
+	s.by = SS_BY_FUNCTION;
+	holder[0].bytes = 100;
+	assert_null(ss_report_pool_above(&s, &p, &how));
+}
+
 /* Two instances of one template, on one line. */
 static void test_instances(void **state)
 {
@@ -148,9 +174,8 @@ static void test_moved(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_functions),
-		cmocka_unit_test(test_instances),
-		cmocka_unit_test(test_deep),
+		cmocka_unit_test(test_functions), cmocka_unit_test(test_pools_above),
+		cmocka_unit_test(test_instances), cmocka_unit_test(test_deep),
 		cmocka_unit_test(test_moved),
 	};
 
