@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Streams: creation, queries, waits, attributes, and host functions. */
+#include <pthread.h>
 #include <string.h>
 
 #include "device/command.h"
@@ -128,6 +129,11 @@ hipError_t i_hipStreamQuery(hipStream_t h)
 	return done ? hipSuccess : hipErrorNotReady;
 }
 
+static void sync_end(void *q)
+{
+	sim_queue_sync_end(q);
+}
+
 hipError_t i_hipStreamSynchronize(hipStream_t h)
 {
 	struct sim_queue *q;
@@ -151,11 +157,12 @@ hipError_t i_hipStreamSynchronize(hipStream_t h)
 		}
 	}
 	sim_queue_sync_begin(q);
+	pthread_cleanup_push(sync_end, q); /* a program may cancel a thread that waits */
 	if (joins_for_wait(h, q, V7))
 		sim_queue_drain(q);
 	else
 		sim_queue_wait(q, atomic_load(&q->enqueued));
-	sim_queue_sync_end(q);
+	pthread_cleanup_pop(1);
 	pools_release(q->device);
 	sim_queue_unref(q);
 	return hipSuccess;

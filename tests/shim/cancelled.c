@@ -14,7 +14,8 @@
  *   grows    an allocation that waits before the pool grows
  *   oom      an allocation that waits because memory is out
  *   ends     _exit() and exit(), which write files
- *   waits    a synchronization ends, and the thread's handlers may use HIP
+ *   waits    a synchronization ends, the thread's handlers may use HIP, and nobody waits for the
+ *            stream any more
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -353,7 +354,7 @@ static void waits(void)
 	static void (*const calls[])(void *) = {on_event, on_stream, on_device};
 	hipMemPool_t pool;
 	uint64_t used;
-	void *result;
+	void *result, *p;
 	int was;
 
 	OK(hipDeviceGetDefaultMemPool(&pool, 0));
@@ -385,6 +386,14 @@ static void waits(void)
 	}
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	atomic_store(&held, false);
+	while (hipEventQuery(event) != hipSuccess)
+		usleep(100);
+	/* Nobody waits for the stream any more, so a trim asks it. */
+	used = figure(pool, hipMemPoolAttrReservedMemCurrent);
+	OK(hipMallocAsync(&p, 1024 * MIB, stream));
+	OK(hipFreeAsync(p, stream));
+	OK(hipMemPoolTrimTo(pool, 0));
+	CHECK(figure(pool, hipMemPoolAttrReservedMemCurrent) <= used);
 	OK(hipStreamSynchronize(stream));
 }
 
