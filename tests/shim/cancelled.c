@@ -386,7 +386,7 @@ static void waits(void)
 	}
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	atomic_store(&held, false);
-	while (hipEventQuery(event) != hipSuccess)
+	while (hipStreamQuery(stream) != hipSuccess || hipStreamQuery(other) != hipSuccess)
 		usleep(100);
 	/* Nobody waits for the stream any more, so a trim asks it. */
 	used = figure(pool, hipMemPoolAttrReservedMemCurrent);
