@@ -183,6 +183,10 @@ void ss_waiting_serve(struct ss_core *core, struct ss_timeline *tl)
 {
 	if (likely(!atomic_load_explicit(&tl->wanted, memory_order_relaxed)))
 		return;
+	/* A thread that has waited for its own stream leaves it idle: it may be about to end. Its
+	 * next free serves the wish, as without a wait. */
+	if (ss_timeline_kind(tl) == SS_TL_THREAD)
+		return;
 	if (atomic_load(&tl->progress.completed) >= atomic_load(&tl->wanted_at))
 		atomic_store_explicit(&tl->wanted, false, memory_order_relaxed);
 	else
