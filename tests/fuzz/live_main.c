@@ -6,20 +6,11 @@
 #include <string.h>
 
 #include "live/page.h"
+#include "tests/fuzz/random.h"
 
 #define ROUNDS 4000
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static uint64_t state = 88172645463325252ull;
-
-static uint64_t next_random(void)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state * 2685821657736338717ull >> 16;
-}
 
 int main(void)
 {

@@ -10,20 +10,11 @@
 
 #include "shim/share/pool_descriptor.h"
 #include "shim/share/handle.h"
+#include "tests/fuzz/random.h"
 
 #define ROUNDS 200000
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static uint64_t state = 88172645463325252ull;
-
-static uint64_t chance(void)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state * 2685821657736338717ull >> 16;
-}
 
 /* Handles with impossible contents and any checksum; one of the checksums is right. */
 static void forge(uint64_t offset, uint64_t size)
@@ -81,10 +72,10 @@ int main(int argc, char **argv)
 	forge(1024, 2 << 20);
 	forge(4 << 20, 1);
 	for (int i = 0; i < ROUNDS; i++) {
-		size_t n = chance() % (chance() % 16 ? 160 : sizeof(data)) + 1;
+		size_t n = next_random() % (next_random() % 16 ? 160 : sizeof(data)) + 1;
 
 		for (size_t k = 0; k < n; k++)
-			data[k] = (uint8_t)chance();
+			data[k] = (uint8_t)next_random();
 		LLVMFuzzerTestOneInput(data, n);
 		if (i % 16)
 			continue;
@@ -93,14 +84,14 @@ int main(int argc, char **argv)
 			snprintf(card.device[k].bus, sizeof(card.device[k].bus), "0000:%02x:00.0",
 				 k);
 		if (i % 3 == 0)
-			memset(card.device[chance() % 4].bus, 'x', sizeof(card.device[0].bus));
-		n = ss_pool_desc_finish(&card, (unsigned)(chance() % SS_POOL_DESC_DEVICES + 1),
-					chance() % 8);
+			memset(card.device[next_random() % 4].bus, 'x', sizeof(card.device[0].bus));
+		n = ss_pool_desc_finish(&card, (unsigned)(next_random() % SS_POOL_DESC_DEVICES + 1),
+					next_random() % 8);
 		data[0] = 1;
 		memcpy(data + 1, &card, n);
 		if (i % 32)
-			data[1 + chance() % 40] ^= (uint8_t)(1 << chance() % 8);
-		LLVMFuzzerTestOneInput(data, n + 1 - (i % 48 ? 0 : chance() % n));
+			data[1 + next_random() % 40] ^= (uint8_t)(1 << next_random() % 8);
+		LLVMFuzzerTestOneInput(data, n + 1 - (i % 48 ? 0 : next_random() % n));
 	}
 	return 0;
 }

@@ -7,21 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/fuzz/random.h"
+
 #define MUTATIONS 200
 #define MOST (1u << 20)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
-
-static uint64_t state = 88172645463325252ull;
-
-static uint64_t next_random(void)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state * 2685821657736338717ull >> 16;
-}
 
 /* Numbers at which readers go wrong. */
 static const uint8_t edges[] = {0, 1, 0x7f, 0x80, 0xff};

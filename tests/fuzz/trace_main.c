@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "trace/format.h"
+#include "tests/fuzz/random.h"
 
 #ifdef RING /* files of rings, whose blocks have one size */
 #define ROUNDS 300
@@ -19,16 +20,6 @@
 #define HEADER (sizeof(struct ss_trace_header) + SS_TRACE_RING_SIZE(RING))
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static uint64_t state = 88172645463325252ull;
-
-static uint64_t next_random(void)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state * 2685821657736338717ull >> 16;
-}
 
 static void random_file(void)
 {

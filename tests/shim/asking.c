@@ -57,15 +57,20 @@ static void end(void)
 /* ---- what the other thread calls ------------------------------------------------- */
 
 /* Some are so long after the last that decay looks for what is idle. */
-static void frees_in_order(void)
+static void frees_on(hipStream_t stream, int times)
 {
 	void *p;
 
-	for (int i = 0; i < 6; i++) {
-		OK(hipMallocAsync(&p, 65536, own));
+	for (int i = 0; i < times; i++) {
+		OK(hipMallocAsync(&p, 65536, stream));
 		usleep(AGE_US);
-		OK(hipFreeAsync(p, own));
+		OK(hipFreeAsync(p, stream));
 	}
+}
+
+static void frees_in_order(void)
+{
+	frees_on(own, 6);
 }
 
 /* SOMASHIM_FREE_SYNC is never. */
@@ -167,13 +172,7 @@ static void makes_streams(void)
 
 static void frees_on_it(void)
 {
-	void *p;
-
-	for (int i = 0; i < 3; i++) {
-		OK(hipMallocAsync(&p, 65536, s));
-		usleep(AGE_US);
-		OK(hipFreeAsync(p, s));
-	}
+	frees_on(s, 3);
 }
 
 static void (*const calls[])(void) = {
