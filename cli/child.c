@@ -26,7 +26,7 @@ static const int own[] = {
 	SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGTTIN, SIGTTOU,
 };
 
-/* What these did when we were started. */
+/* The actions of these signals when we were started. */
 static void (*inherited)(int) = SIG_DFL, (*inherited_limit)(int) = SIG_DFL;
 
 void ss_child_init(void)

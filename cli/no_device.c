@@ -23,7 +23,7 @@
 #define AMD 0x1002
 #define TARGETS 16
 
-/* What the checks know of the machine. */
+/* Facts about the machine that the checks use. */
 struct look {
 	const char *root, *library;
 	int devices;              /* that the kernel offers for compute */

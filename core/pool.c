@@ -150,7 +150,7 @@ static bool trims_now(struct ss_pool *pool, uint64_t keep)
 	bool unasked = ss_may_give(pool, SS_GIVE_UNASKED), any;
 	struct ss_core *core = ss_core_of(pool);
 
-	/* What could not be unmapped or released earlier is in no free range. */
+	/* Memory that could not be unmapped or released earlier is in no free range. */
 	any = ss_reserved(pool) > keep && ss_reserved(pool) >= ss_used(&pool->caches) + SS_FRAME;
 	if (!any)
 		return unasked;

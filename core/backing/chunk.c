@@ -361,7 +361,7 @@ static uint64_t mapped_bytes(const struct ss_vmm *v, const struct ss_block *b)
 	return bytes;
 }
 
-/* What becomes of a range in which memory was stuck. */
+/* The fate of a range in which memory was stuck. */
 static enum ss_block_state unstick(struct ss_memory *m, const struct ss_block *b, bool may_unmap,
 				   struct ss_chunk **list)
 {

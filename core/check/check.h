@@ -64,7 +64,7 @@ struct ss_check_site {
 	uint32_t argument, at; /* which one is the address, from 1, and where in it */
 };
 
-/* What a command uses. */
+/* The operands of a command. */
 struct ss_check_operand {
 	const void *ptr;
 	uint64_t bytes; /* 0: it is not known how many */

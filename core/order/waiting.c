@@ -28,7 +28,7 @@ enum ss_waits_for { NOTHING, ONE, JOINER, NULL_STREAM, ALL };
 
 #define TURNS 64 /* that a wait leaves to a thread that asks */
 
-/* What counts the wait besides the stream; NULL: nothing. */
+/* The counter of the wait besides the stream's own; NULL: none. */
 static atomic_uint *counter(struct ss_core *core, const struct ss_waiting *w)
 {
 	struct ss_order_device *d = &core->order->dev[w->dev];

@@ -124,7 +124,7 @@ static struct ss_block *from_arena(struct ss_request *r)
 		if (!ss_place_cut(&view, idle->size, r->size)) {
 			r->left_uncut = idle->size;
 		} else {
-			/* What fits this block closely may not be cut for a smaller one. */
+			/* A range that fits this block closely may not be cut for a smaller one. */
 			if (q->cut_freely < idle->size &&
 			    !ss_place_fragments(&view, idle->size, SS_GRAIN))
 				q->cut_freely = idle->size;

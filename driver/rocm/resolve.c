@@ -174,7 +174,7 @@ static void *symbol_in(struct objects *o, const char *name)
 		if (ss_elf_function(&o->list[i].elf, name) && (h = handle_of(&o->list[i])) &&
 		    (p = dlsym(h, name)))
 			return p;
-	/* What a runtime is linked with. */
+	/* Libraries that a runtime is linked with. */
 	for (int i = 0; i < n; i++)
 		if (o->list[i].runtime && (p = dlsym(handle_of(&o->list[i]), name)))
 			return p;

@@ -354,7 +354,7 @@ void ss_check_called(hipError_t err)
 
 	if (call->captured && err == hipSuccess)
 		ss_check_captured(ss_timeline_native(call->captured), &call->uses);
-	/* What a call that failed was about to use is not used. */
+	/* A call that failed has not used its operands. */
 	if ((call->pageable || err != hipSuccess) && call->stream)
 		ss_check_tell(ss_check_state, call->stream);
 	/* Of the others nobody promises whether they wait. */

@@ -176,7 +176,7 @@ __attribute__((constructor)) static void find_next(void)
 	void *fn = dlsym(RTLD_NEXT, "_exit");
 
 	memcpy(&next_exit, &fn, sizeof(fn));
-	/* What is given first runs last. Then quick_exit() makes no call that we see. */
+	/* The function given first runs last. Then quick_exit() makes no call that we see. */
 	(void)at_quick_exit(end_now);
 }
 

@@ -173,7 +173,7 @@ static void copy_past_end(void)
 	OK(hipFreeAsync(q, a));
 }
 
-/* What begins outside of every block is no less wrong. */
+/* A copy that begins outside of every block is no less wrong. */
 static void copy_from_before_start(void)
 {
 	char here[64] = {0}, *p, *q;

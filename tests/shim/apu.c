@@ -46,7 +46,7 @@ static void without_limit(void)
 	for (int i = 0; i < BLOCKS; i++)
 		OK(hipFreeAsync(p[i], s));
 	OK(hipStreamSynchronize(s));
-	/* What is idle can be had. */
+	/* Idle memory can be had. */
 	CHECK(free_now() > ALL - GIB);
 	OK(hipMallocAsync(&p[0], 80 * GIB, s));
 	OK(hipFreeAsync(p[0], s));
