@@ -12,7 +12,7 @@ void ss_completed_insert(struct ss_memory *m, struct ss_block *b)
 	struct ss_core *core = m->core;
 	struct ss_block *side;
 
-	ss_set_free(b, SS_SLOT_COMPLETED, false);
+	ss_set_free(b, SS_SLOT_COMPLETED);
 	ss_rehome(b, 0);
 	side = ss_block_next(b);
 	if (ss_is_free_on(side, SS_SLOT_COMPLETED)) {

@@ -18,12 +18,10 @@ static bool is_gap(const struct ss_block *b)
 	return ss_is_state(b, SS_BLOCK_GAP) && !b->exported;
 }
 
-/* Will b merge with new memory beside it? Of the stream's ranges only those of its own arena will.
- * If others counted, a growth that moves memory would not help, and so would the next, without
- * end. */
+/* Will b merge with new memory beside it? */
 static bool is_usable(const struct ss_block *b, uint32_t slot)
 {
-	return ss_is_free_on(b, SS_SLOT_COMPLETED) || ss_is_own(b, slot);
+	return ss_is_free_on(b, SS_SLOT_COMPLETED) || ss_is_free_on(b, slot);
 }
 
 /* Another thread that uses the stream may cut its range while it is looked at. */

@@ -46,13 +46,12 @@ static bool note(struct ss_recent *r, struct ss_caches *set, struct ss_timeline 
 	bool ready = q && atomic_load_explicit(&q->lists, memory_order_relaxed);
 
 	r->gen = r->free_gen = 0;
-	if (!q || atomic_load(&q->scattered))
+	if (!q)
 		return false;
-	ss_cache_note_others(q);
 	r->cache = q;
 	r->count = ss_count_of(q);
 	r->pool = set->memory->pool;
-	r->live = ss_word(q->slot, SS_BLOCK_LIVE, !native, true);
+	r->live = ss_word(q->slot, SS_BLOCK_LIVE, !native);
 	r->native = native;
 	r->tl = tl;
 	r->dev = ss_timeline_device(tl);
@@ -135,9 +134,9 @@ static inline uint64_t classic_align(size_t size)
 	return size > SS_CLASSIC_LARGE - SS_GRAIN ? SS_CLASSIC_ALIGN : 1;
 }
 
-/* live: r->live, or the same of a block at home in another arena. Lock held; it is released. */
+/* Lock held; it is released. */
 SS_INLINE void hand_out(void **out, size_t size, const struct ss_recent *r, struct ss_block *b,
-			uint64_t live, bool owner, struct ss_thread *t)
+			bool owner, struct ss_thread *t)
 {
 	struct ss_stream_cache *q = r->cache;
 
@@ -145,7 +144,7 @@ SS_INLINE void hand_out(void **out, size_t size, const struct ss_recent *r, stru
 	b->id = q->id | ++q->hits;
 	*out = (void *)(uintptr_t)b->addr;
 	ss_uncover(r->tl);
-	atomic_store_explicit(&b->word, live, memory_order_release);
+	atomic_store_explicit(&b->word, r->live, memory_order_release);
 	if (unlikely(!ss_count_add(r->count, b->size)))
 		ss_count_peak(q, r->count);
 	else
@@ -168,7 +167,7 @@ SS_INLINE bool alloc_own(void **out, size_t size, const struct ss_recent *r, str
 		ss_bias_leave(t);
 		return false;
 	}
-	hand_out(out, size, r, b, r->live, true, t);
+	hand_out(out, size, r, b, true, t);
 	return true;
 }
 
@@ -186,8 +185,7 @@ static SS_NOINLINE bool alloc_any(void **out, size_t size, struct ss_recent *r, 
 		ss_bias_unlock(&q->lock);
 		return false;
 	}
-	hand_out(out, size, r, b, ss_home(b) == q->slot + 1 ? r->live : SS_NOT_OWN(r->live), false,
-		 NULL);
+	hand_out(out, size, r, b, false, NULL);
 	return true;
 }
 
@@ -236,10 +234,7 @@ SS_INLINE bool take_back(const struct ss_recent *r, struct ss_block *b, uint64_t
 	ss_uncover(tl); /* after the position: a record in between covers it */
 	q->frees++;
 	ss_count_less(r->count, b->size);
-	if (likely(b->own))
-		ss_arena_put_own(q, b, ss_merges_from(q, tl));
-	else
-		ss_arena_put(q, b); /* of another arena */
+	ss_arena_put_own(q, b);
 	leave(q, owner, t);
 	return true;
 }

@@ -47,19 +47,10 @@ SS_NOINLINE void ss_count_peak(struct ss_stream_cache *q, struct ss_count *c);
 
 /* ---- the arena. q->lock held. ------------------------------------------------ */
 
-/* The word of a free range at home in the arena. */
+/* The word of a free range of the arena. */
 static inline uint64_t ss_free_word(const struct ss_stream_cache *q)
 {
-	return ss_word(q->slot, SS_BLOCK_FREE, false, true);
-}
-
-/* What was freed before this position does not merge with what is freed now: it has completed, so
- * other streams may have it. 0: there are no others. */
-static inline uint64_t ss_merges_from(const struct ss_stream_cache *q, struct ss_timeline *tl)
-{
-	if (!atomic_load_explicit(&q->others, memory_order_relaxed))
-		return 0;
-	return atomic_load_explicit(&ss_progress(tl)->completed, memory_order_relaxed) + 1;
+	return ss_word(q->slot, SS_BLOCK_FREE, false);
 }
 
 /* a swallows b, its right neighbour; neither is in the index. */
@@ -69,95 +60,66 @@ static inline void ss_arena_merge(struct ss_stream_cache *q, struct ss_block *a,
 	ss_block_merge(q->set->core, &q->spares, a, b);
 }
 
-/* What lies on the right of b, which is at home here, is another stream's, or completed. */
+/* b and its right neighbour, which is not free on this stream: another stream's arena may have
+ * it. */
 SS_NOINLINE void ss_border_consider(struct ss_block *b, struct ss_block *next);
 
-/* Is `next` on the right of b no more than the rest of the segment of a large block? Then it merges
- * with b though it has completed and b has not. Other streams lose it, but small blocks there would
- * keep the large one from being had again. */
-static inline bool ss_is_rest(const struct ss_block *b, const struct ss_block *next)
-{
-	return b->size > SS_CUT_FREELY && next->size < SS_FRAME;
-}
-
-/* b, at home here and free, is large and starts its segment. If the rest has completed, all of the
- * segment is idle, and the ladder is to merge it before a hit cuts it. */
-static inline void ss_arena_first(struct ss_stream_cache *q, const struct ss_block *b)
-{
-	const struct ss_block *next = ss_block_next(b);
-
-	if (unlikely(ss_is_free_on(next, SS_SLOT_COMPLETED)) && !ss_block_next(next) &&
-	    b->seg->size > ss_get(&q->cut_freely) &&
-	    !atomic_load_explicit(&q->scattered, memory_order_relaxed)) {
-		atomic_store(&q->scattered, true);
-		atomic_fetch_add(&q->set->core->recent_gen, 1); /* as ss_hits_end() */
-	}
-}
-
-/* b, at home here, with its mark, becomes free, one with the free ranges beside it whose mark is
- * `from` or later. */
-SS_INLINE void ss_arena_put_own(struct ss_stream_cache *q, struct ss_block *b, uint64_t from)
+/* b, with its mark, becomes free, one with the free ranges of the arena beside it. */
+SS_INLINE void ss_arena_put_own(struct ss_stream_cache *q, struct ss_block *b)
 {
 	struct ss_block *next = ss_this_side(ss_right_of(b)), *prev = ss_block_prev(b);
 	uint64_t word = ss_free_word(q), right = next ? ss_block_word(next) : q->slot;
 
-	q->own.bytes += b->size;
+	q->free.bytes += b->size;
 	if (right == word) {
-		if (likely(next->n >= from) || ss_is_rest(b, next)) {
-			ss_index_unlink(&q->own, next);
-			ss_arena_merge(q, b, next);
-		} else {
-			q->apart = true;
-		}
-	} else if (from && unlikely((uint32_t)right != q->slot)) {
+		ss_index_unlink(&q->free, next);
+		ss_arena_merge(q, b, next);
+	} else if (unlikely((uint32_t)right != q->slot)) {
 		ss_border_consider(b, next);
 	}
 	if (prev && ss_block_word(prev) == word) {
-		if (likely(prev->n >= from)) {
-			ss_index_unlink(&q->own, prev);
-			ss_arena_merge(q, prev, b);
-			b = prev;
-		} else {
-			q->apart = true;
-		}
+		ss_index_unlink(&q->free, prev);
+		ss_arena_merge(q, prev, b);
+		b = prev;
 	}
 	ss_set_word(b, word);
-	ss_index_link(&q->own, b);
-	if (unlikely(ss_is_first(b))) {
-		if (!ss_right_of(b))
-			q->idle += b->size;
-		else if (unlikely(b->size > SS_CUT_FREELY))
-			ss_arena_first(q, b);
-	}
+	ss_index_link(&q->free, b);
+	if (unlikely(ss_is_whole(b)))
+		q->idle += b->size;
 }
 
-/* `size` bytes at `align` from what is at home here, if that takes no second look; then not in any
+/* Would cutting `size` bytes off b divide an idle segment that is better released whole? A segment
+ * counts as idle, too, if the rest of it lies among the completed ranges. The ladder merges it. */
+SS_NOINLINE bool ss_splits_idle(const struct ss_stream_cache *q, const struct ss_block *b,
+				uint64_t size);
+
+/* `size` bytes at `align`, if that takes no second look; then not in any
  * structure. NULL: ask ss_arena_take(). */
 SS_INLINE struct ss_block *ss_arena_take_own(struct ss_stream_cache *q, uint64_t size,
 					     uint64_t align)
 {
-	struct ss_block *b = ss_index_fit(&q->own, size, align), *rest;
+	struct ss_block *b = ss_index_fit(&q->free, size, align), *rest;
 	uint64_t had;
 
 	if (unlikely(!b || (align > SS_GRAIN && (b->addr & (align - 1)))))
 		return NULL;
 	had = b->size;
-	if (unlikely(ss_is_whole(b))) {
-		if (had != size && had > atomic_load_explicit(&q->cut_freely, memory_order_relaxed))
+	if (unlikely(ss_is_first(b))) {
+		if (ss_splits_idle(q, b, size))
 			return NULL;
-		q->idle -= had;
+		q->idle -= ss_is_whole(b) ? had : 0;
 	}
-	ss_index_unlink(&q->own, b);
-	q->own.bytes -= size;
+	ss_index_unlink(&q->free, b);
+	q->free.bytes -= size;
 	if (had == size)
 		return b;
 	rest = ss_block_split(q->set->core, &q->spares, b, size);
 	if (unlikely(!rest)) {
-		q->own.bytes -= had - size;
-		ss_arena_put_own(q, b, UINT64_MAX);
+		q->free.bytes -= had - size;
+		ss_arena_put_own(q, b);
 		return NULL;
 	}
-	ss_index_link(&q->own, rest);
+	ss_index_link(&q->free, rest);
 	return b;
 }
 
@@ -169,17 +131,12 @@ SS_INLINE struct ss_block *ss_arena_take_own(struct ss_stream_cache *q, uint64_t
 #define SS_ACQUIRED(b) atomic_thread_fence(memory_order_acquire)
 #endif
 
-/* Of a block at home in another arena. */
-#define SS_NOT_OWN(word) ((word) & ~(0xffull << 56))
-
-/* Takes the live block at addr from its owner. `live`: the word of such a block at home here. Of
- * two threads that free one block only one succeeds, since a live block is claimed under the lock
- * of the cache that handed it out. */
+/* Takes the live block at addr from its owner. `live`: the word of such a block. Of two threads
+ * that free one block only one succeeds, since a live block is claimed under the lock of the cache
+ * that handed it out. */
 static inline bool ss_claim_hit(struct ss_block *b, uint64_t live, uint64_t addr)
 {
-	uint64_t word = ss_block_word(b);
-
-	if (unlikely(word != live) && word != SS_NOT_OWN(live))
+	if (unlikely(ss_block_word(b) != live))
 		return false;
 	SS_ACQUIRED(b);
 	return likely(b->addr == addr);

@@ -112,20 +112,7 @@ struct ss_stream_cache *ss_cache_get(struct ss_caches *set, struct ss_timeline *
 {
 	struct ss_stream_cache *q = ss_cache_of_slot(set, ss_timeline_slot(tl));
 
-	if (unlikely(!q))
-		q = cache_make(set, tl);
-	if (likely(q != NULL))
-		ss_cache_note_others(q);
-	return q;
-}
-
-void ss_cache_note_others(struct ss_stream_cache *q)
-{
-	uint32_t streams = ss_order_streams(q->set->core, ss_timeline_device(q->tl));
-	bool others = streams > (ss_timeline_kind(q->tl) != SS_TL_NULL) || q->set->count > 1;
-
-	if (atomic_load_explicit(&q->others, memory_order_relaxed) != others)
-		atomic_store_explicit(&q->others, others, memory_order_relaxed);
+	return likely(q != NULL) ? q : cache_make(set, tl);
 }
 
 struct ss_stream_cache *ss_cache_after(const struct ss_caches *set, const struct ss_stream_cache *q)
@@ -150,10 +137,7 @@ void ss_caches_freeze(struct ss_caches *set, bool on)
 void ss_cache_clear(struct ss_stream_cache *q)
 {
 	ss_bias_visit(&q->lock);
-	ss_index_clear(&q->own);
-	ss_index_clear(&q->foreign);
-	q->apart = false;
-	atomic_store(&q->scattered, false);
+	ss_index_clear(&q->free);
 	q->idle = 0;
 	ss_bias_unlock(&q->lock);
 }
@@ -166,7 +150,7 @@ struct ss_block *ss_cache_pop(struct ss_stream_cache *q, uint64_t size, uint64_t
 	struct ss_block *b;
 
 	ss_bias_lock(&q->lock);
-	b = atomic_load(&q->scattered) ? NULL : ss_arena_take(q, size, align, false);
+	b = ss_arena_take(q, size, align, false);
 	if (b)
 		*id = q->id | ++q->hits;
 	ss_bias_unlock(&q->lock);
@@ -199,7 +183,7 @@ uint64_t ss_cache_hand_out(struct ss_stream_cache *q, struct ss_block *b, uint64
 {
 	b->request = request;
 	b->id = id;
-	ss_set_word(b, ss_word(q->slot, SS_BLOCK_QUEUED, classic, ss_home(b) == q->slot + 1));
+	ss_set_word(b, ss_word(q->slot, SS_BLOCK_QUEUED, classic));
 	atomic_store_explicit(&b->state, SS_BLOCK_LIVE, memory_order_release);
 	return ss_used_add(q, b->size);
 }

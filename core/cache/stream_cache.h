@@ -30,16 +30,9 @@ struct ss_stream_cache {
 	struct ss_caches *set;
 	struct ss_timeline *tl; /* NULL: the cache of completed blocks, which has no arena */
 	struct ss_spares spares;
-	uint32_t slot;      /* of tl; UINT32_MAX without one */
-	atomic_bool others; /* other streams may want what has completed */
-	bool apart;         /* neighbours of the arena lie unmerged for their sake */
-	/* A segment would be idle if what has completed of it were the arena's. Until somebody has
-	 * seen to that, no request is served by the cache alone, which might cut the segment. */
-	atomic_bool scattered;
-	/* The arena: free ranges that were cut from it, merged, and what was freed on this stream
-	 * but belongs to other arenas, unmerged, so that each keeps its own mark. */
-	struct ss_free_index own, foreign;
-	/* Of own and foreign; NULL: nothing was put into the arena yet */
+	uint32_t slot;             /* of tl; UINT32_MAX without one */
+	struct ss_free_index free; /* the arena: what was freed on this stream, merged */
+	/* Of `free`; NULL: nothing was put into the arena yet */
 	_Atomic(struct ss_arena_lists *) lists;
 	uint64_t idle;               /* bytes of whole segments in the arena */
 	_Atomic uint64_t cut_freely; /* bytes: idle segments up to this are cut unasked */
@@ -67,8 +60,6 @@ bool ss_caches_init(struct ss_caches *set, struct ss_core *core, struct ss_memor
 void ss_caches_finish(struct ss_caches *set);
 /* The cache of tl; made if there is none. Takes memory->lock for that. NULL: host memory is out. */
 struct ss_stream_cache *ss_cache_get(struct ss_caches *set, struct ss_timeline *tl);
-/* Looks again whether there are other streams. */
-void ss_cache_note_others(struct ss_stream_cache *q);
 /* The cache of a slot; NULL: there is none. */
 struct ss_stream_cache *ss_cache_of_slot(const struct ss_caches *set, uint32_t slot);
 /* The cache of a stream that follows q: the first after NULL or set->done. NULL: no more. */
@@ -90,8 +81,7 @@ void ss_caches_freeze(struct ss_caches *set, bool on);
 
 /* ---- one block. q->lock not held. ------------------------------------------ */
 
-/* From the arena, in state QUEUED; *id: what the block is to be called. NULL: none, or the ladder
- * has to look first. */
+/* From the arena, in state QUEUED; *id: what the block is to be called. NULL: none. */
 struct ss_block *ss_cache_pop(struct ss_stream_cache *q, uint64_t size, uint64_t align,
 			      uint64_t *id);
 /* b, which was claimed, with its mark set, goes into the arena. */
@@ -113,8 +103,6 @@ bool ss_arena_ready(struct ss_stream_cache *q);
 /* b, QUEUED, with a mark of q's timeline (n 0: completed), becomes free in the arena, which is
  * ready. */
 void ss_arena_put(struct ss_stream_cache *q, struct ss_block *b);
-/* Merges what lies apart for the sake of other streams. */
-void ss_arena_settle(struct ss_stream_cache *q);
 /* `size` bytes at `align`, in state QUEUED. An idle segment above q->cut_freely is cut only with
  * `cut`. NULL: no such range, or host memory is out. */
 struct ss_block *ss_arena_take(struct ss_stream_cache *q, uint64_t size, uint64_t align, bool cut);
@@ -123,11 +111,6 @@ struct ss_block *ss_arena_idle(const struct ss_stream_cache *q, uint64_t size, u
 /* b, which was taken out of the completed ranges, belongs to the arena, which is ready, from now
  * on. memory->lock held. */
 void ss_arena_adopt(struct ss_stream_cache *q, struct ss_block *b);
-/* The free range after b (NULL: before all) in the arena; NULL: there are no more. */
-struct ss_block *ss_arena_next(const struct ss_stream_cache *q, const struct ss_block *b);
-/* All free ranges of the arena. The loop must not change it. */
-#define SS_ARENA_EACH(b, q) \
-	for (struct ss_block *b = ss_arena_next(q, NULL); b; b = ss_arena_next(q, b))
 /* Takes every range out of the arena for which `may` is true. They are QUEUED and
  * linked by ->left, with their marks. */
 typedef bool ss_range_test(const struct ss_block *b, const void *arg);

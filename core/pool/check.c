@@ -78,10 +78,8 @@ static void check_pool(struct checker *c, struct ss_pool *pool)
 	for (struct ss_segment *seg = pool->mem.segments; seg; seg = seg->next)
 		check_segment(c, seg);
 	check_index(c, &pool->mem.completed, SS_SLOT_COMPLETED, 0);
-	SS_CACHES_EACH(q, &pool->caches) {
-		check_index(c, &q->own, q->slot, q->slot + 1);
-		check_index(c, &q->foreign, q->slot, 0);
-	}
+	SS_CACHES_EACH(q, &pool->caches)
+		check_index(c, &q->free, q->slot, q->slot + 1);
 	for (struct ss_epoch *e = pool->epochs; e; e = e->next)
 		queued += e->bytes;
 	for (const struct ss_block *b = pool->unmarked; b; b = b->right)

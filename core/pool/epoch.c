@@ -81,7 +81,7 @@ void ss_epoch_insert(struct ss_block *b)
 	struct ss_epoch *e = b->epoch;
 	bool exported = b->exported;
 
-	ss_set_free(b, SS_SLOT_EPOCH, false);
+	ss_set_free(b, SS_SLOT_EPOCH);
 	b->exported = exported;
 	b->left = NULL;
 	b->right = e->blocks;

@@ -49,7 +49,7 @@ static uint64_t movable(struct ss_pool *pool)
 		if (!ss_cache_free_hint(q))
 			continue;
 		ss_bias_visit(&q->lock);
-		SS_ARENA_EACH(b, q)
+		SS_INDEX_EACH(b, &q->free)
 			bytes += ss_memory_movable(&pool->mem, b);
 		ss_bias_unlock(&q->lock);
 	}
@@ -70,23 +70,21 @@ static bool may_exchange(struct ss_request *r)
 	return v.reserved + ss_growth_segment(r, &v) <= v.reserved_high + v.idle;
 }
 
-/* What a stream waits for: what it freed itself; what others did, too; or the device's end, without
- * which nothing goes back where giving back waits for it. */
-enum whom { ITSELF, ALL, DEVICE };
+/* What a stream waits for: what any stream freed; or an idle device, without which nothing goes
+ * back where giving back waits for it. */
+enum whom { ALL, DEVICE };
 
 /* Might that help? Pool lock held. */
 static bool might_help(struct ss_request *r, enum whom whom)
 {
 	struct ss_pool *pool = r->pool;
 	uint64_t completed = pool->mem.completed.bytes, own = ss_cache_free_hint(r->cache);
-	uint64_t all = whom == ITSELF ? own + completed : ss_pool_free_hint(pool);
+	uint64_t all = ss_pool_free_hint(pool);
 
 	if (all < r->size || !sets_peak(r))
 		return false;
 	if (whom == DEVICE)
 		return !ss_may_give(pool, SS_GIVE_UNASKED) && may_exchange(r);
-	if (whom == ITSELF)
-		return own && ss_may_give(pool, SS_GIVE_UNASKED) && may_exchange(r);
 	return all > own + completed;
 }
 
@@ -105,7 +103,7 @@ static void ask(struct ss_request *r, enum whom whom)
 	SS_CACHES_EACH(q, &pool->caches) {
 		uint64_t n = ss_timeline_now(q->tl), free = ss_cache_free_hint(q);
 
-		if (!free || (whom == ITSELF && q != r->cache))
+		if (!free)
 			continue;
 		/* hipMallocAsync on the null stream joins the blocking streams natively. */
 		if (ss_fence_request(core, q->tl, n,
@@ -122,8 +120,6 @@ static bool is_told(struct ss_request *r, enum whom whom, bool *waits)
 	struct ss_core *core = ss_core_of(r->pool);
 
 	*waits = false;
-	if (whom == ITSELF)
-		return ss_fence_coming(core, r->tl, waits);
 	if (whom == DEVICE)
 		return ss_fences_coming(core, r->pool->mem.dev, waits);
 	SS_CACHES_EACH(q, &r->pool->caches)
@@ -137,8 +133,6 @@ static bool look(struct ss_request *r, enum whom whom)
 {
 	struct ss_core *core = ss_core_of(r->pool);
 
-	if (whom == ITSELF)
-		return ss_fence_poll(core, r->tl, -1);
 	return ss_fence_poll_some(core, whom == DEVICE ? r->pool->mem.dev : -1, LOOKED_AT,
 				  &r->wait.turn);
 }
@@ -201,7 +195,7 @@ enum ss_next ss_growth_wait(struct ss_request *r)
 {
 	enum ss_next next = SS_NEXT;
 
-	for (enum whom whom = ITSELF; whom <= DEVICE && next == SS_NEXT; whom++)
+	for (enum whom whom = ALL; whom <= DEVICE && next == SS_NEXT; whom++)
 		next = try_wait(r, whom);
 	return next;
 }

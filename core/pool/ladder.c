@@ -16,8 +16,6 @@ static const struct row {
 } rows[] = {
 	{"a fair share", "host naps (hipMalloc that does not wait)", ss_step_share, true},
 	{"own and completed ranges", "pool lock, best fit", ss_step_own, false},
-	{"merging what other streams freed", "a walk over all free ranges", ss_step_other_streams,
-	 false},
 	{"ranges ordered by events", "a walk over all free ranges", ss_step_event_order, false},
 	{"asking the streams", "a query or a fence per stream", ss_step_ask, false},
 	{"waiting for the oldest frees", "host naps, where it would grow past its peak",

@@ -181,10 +181,7 @@ static uint64_t waiting_mark(struct ss_stream_cache *q, uint64_t size)
 	uint64_t n;
 
 	ss_bias_visit(&q->lock);
-	ss_arena_settle(q);
-	b = ss_index_best(&q->own, size, SS_GRAIN);
-	if (!b)
-		b = ss_index_best(&q->foreign, size, SS_GRAIN);
+	b = ss_index_best(&q->free, size, SS_GRAIN);
 	n = b ? b->n : 0;
 	ss_bias_unlock(&q->lock);
 	return n;

@@ -21,9 +21,8 @@ static uint64_t survey(struct ss_pool *pool, uint64_t *largest, const struct vis
 		uint64_t bytes;
 
 		ss_bias_visit(&q->lock);
-		ss_arena_settle(q);
-		bytes = q->own.bytes + q->foreign.bytes;
-		SS_ARENA_EACH(b, q)
+		bytes = q->free.bytes;
+		SS_INDEX_EACH(b, &q->free)
 			ss_raise(largest, b->size);
 		ss_bias_unlock(&q->lock);
 		if (bytes && visit)

@@ -175,7 +175,6 @@ static bool move_ordered(struct ss_pool *pool, struct ss_timeline *x, struct ss_
 		next = b->left;
 		b->n = ss_timeline_now(x);
 		ss_set_slot(b, to->slot);
-		ss_rehome(b, to->slot + 1);
 		ss_arena_put(to, b);
 	}
 	ss_bias_unlock(&to->lock);
@@ -209,7 +208,7 @@ static uint64_t ordered_bytes(struct ss_pool *pool, struct ss_timeline *x,
 		if (!ordered_of(pool, x, clock, q, &o))
 			continue;
 		ss_bias_visit(&q->lock);
-		SS_ARENA_EACH(b, q)
+		SS_INDEX_EACH(b, &q->free)
 			bytes += is_ordered(b, &o) ? b->size : 0;
 		ss_bias_unlock(&q->lock);
 	}

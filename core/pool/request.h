@@ -56,7 +56,7 @@ enum ss_next {
 typedef enum ss_next ss_step(struct ss_request *r);
 
 /* reuse.c */
-ss_step ss_step_own, ss_step_other_streams, ss_step_event_order, ss_step_ask;
+ss_step ss_step_own, ss_step_event_order, ss_step_ask;
 /* backpressure.c */
 ss_step ss_step_share;
 /* bounded_wait.c */

@@ -52,20 +52,16 @@ static struct ss_block *pick_beside(struct ss_stream_cache *q)
 {
 	struct ss_block *picked = NULL, *prev, *next;
 
-	/* What lies on the right may have come to the stream, or completed, since there is a
-	 * border. */
-	SS_INDEX_EACH(b, &q->own) {
-		ss_border_review(b);
-		q->apart |= ss_is_own(ss_block_next(b), q->slot);
-	}
-	SS_INDEX_EACH(b, &q->own) {
+	SS_INDEX_EACH(b, &q->free)
+		ss_border_review(b); /* what lies there may have completed meanwhile */
+	SS_INDEX_EACH(b, &q->free) {
 		prev = ss_block_prev(b);
 		next = ss_block_next(b);
 		if (ss_is_free_on(next, SS_SLOT_COMPLETED))
 			ss_picked_push(&picked, next);
-		/* One between two ranges of the stream is the left one's next. */
+		/* A completed range between two of the stream's is found from the left one. */
 		if (ss_is_free_on(prev, SS_SLOT_COMPLETED) &&
-		    !ss_is_own(ss_block_prev(prev), q->slot))
+		    !ss_is_free_on(ss_block_prev(prev), q->slot))
 			ss_picked_push(&picked, prev);
 	}
 	return picked;
@@ -76,12 +72,11 @@ static struct ss_block *pick_beside(struct ss_stream_cache *q)
  * of completed ranges, so the stream's own are walked then, which are few. q->lock held. */
 static void adopt_completed(struct ss_pool *pool, struct ss_stream_cache *q)
 {
-	struct ss_block *picked = q->set->count == 1 ? pick_all(&pool->mem) : pick_beside(q), *b;
+	struct ss_block *picked = q->set->count > 1 ? pick_beside(q) : pick_all(&pool->mem), *b;
 
 	if (picked && !ss_arena_ready(q))
 		while (ss_picked_pop(&picked))
 			;
-	atomic_store(&q->scattered, false);
 	while ((b = ss_picked_pop(&picked))) {
 		ss_completed_remove(&pool->mem, b);
 		ss_arena_adopt(q, b);
@@ -218,21 +213,19 @@ bool ss_poll_some(struct ss_pool *pool)
 	return any;
 }
 
-enum ss_next ss_step_other_streams(struct ss_request *r)
+/* What has completed of any stream. */
+static bool from_all(struct ss_request *r)
 {
 	struct ss_pool *pool = r->pool;
 	bool yes = false;
 
-	if (is_alone(r))
-		return SS_NEXT;
-	ss_poll_some(pool);
 	ss_pool_lock(pool);
 	if (ss_pool_free_hint(pool) >= r->size) {
 		ss_reclaim_all(pool);
 		yes = ss_look(r, NULL);
 	}
 	ss_pool_unlock(pool);
-	return yes ? SS_FOUND : SS_NEXT;
+	return yes;
 }
 
 enum ss_next ss_step_event_order(struct ss_request *r)
@@ -391,10 +384,12 @@ enum ss_next ss_step_ask(struct ss_request *r)
 	struct ss_pool *pool = r->pool;
 	struct asked want[ASKED];
 	unsigned count;
-	bool yes = false;
 
 	if (is_alone(r))
 		return SS_NEXT;
+	ss_poll_some(pool);
+	if (from_all(r))
+		return SS_FOUND;
 	ss_pool_lock(pool);
 	count = list_asked(r, want);
 	ss_pool_unlock(pool);
@@ -404,10 +399,6 @@ enum ss_next ss_step_ask(struct ss_request *r)
 	for (unsigned i = 0; i < count; i++)
 		if (want[i].q)
 			want[i].q->fences += want[i].how == ASK_FENCE;
-	if (ss_pool_free_hint(pool) >= r->size) {
-		ss_reclaim_all(pool);
-		yes = ss_look(r, NULL);
-	}
 	ss_pool_unlock(pool);
-	return yes ? SS_FOUND : SS_NEXT;
+	return from_all(r) ? SS_FOUND : SS_NEXT;
 }

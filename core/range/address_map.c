@@ -216,7 +216,7 @@ struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, ui
 	atomic_store_explicit(&b->next, NULL, memory_order_relaxed);
 	b->n = 0;
 	ss_set_home(b, 0);
-	ss_set_word(b, ss_word(SS_SLOT_COMPLETED, SS_BLOCK_GAP, false, false));
+	ss_set_word(b, ss_word(SS_SLOT_COMPLETED, SS_BLOCK_GAP, false));
 	ss_start_set(seg, base, b->index);
 	pthread_mutex_lock(&core->map->lock);
 	if (!frames_set(core, base, size, seg)) {

@@ -21,8 +21,7 @@
  * them, a bit in its `next` and in the other's `prev` (ss_border_draw). Then neither reads nor
  * writes the other's descriptor. `next` stays true behind a border, since a block goes only if its
  * left neighbour swallows it; `prev` does not. A range that comes to another home has no border on
- * its right (ss_rehome). One on its left may stay where none is needed any more, until the holder
- * of the left block takes it away (ss_border_review).
+ * its right (ss_rehome). One on its left goes if both neighbours are in one arena then.
  */
 #ifndef SS_RANGE_BLOCK_H
 #define SS_RANGE_BLOCK_H
@@ -85,7 +84,6 @@ struct ss_block {
 			atomic_uchar state;
 			bool classic;  /* LIVE: hipMalloc handed it out */
 			bool exported; /* another process may map it, so it is never reused */
-			bool own;      /* FREE or LIVE: it is at home in the arena of `slot` */
 		};
 	};
 	/* The neighbours, perhaps with SS_BORDER; NULL: first or last of its segment */
@@ -94,8 +92,7 @@ struct ss_block {
 	uint64_t request; /* LIVE: bytes as requested */
 	struct ss_segment *seg;
 	uint32_t index; /* of the descriptor */
-	/* Slot + 1 of the stream cache whose arena the block was cut from; 0: none. Neighbours with
-	 * one home merge as soon as they are free on its stream; others when they are completed. */
+	/* Slot + 1 of the stream whose arena has the block, or had it last; 0: none. */
 	_Atomic uint32_t home;
 	uint64_t front; /* LIVE: bytes of the FRONT that lies before it; else 0 */
 } __attribute__((aligned(128)));
@@ -128,15 +125,15 @@ static inline void ss_set_state(struct ss_block *b, enum ss_block_state state)
 }
 
 /* Slot, state and flags as one word, of a block that is not exported. */
-static inline uint64_t ss_word(uint32_t slot, enum ss_block_state state, bool classic, bool own)
+static inline uint64_t ss_word(uint32_t slot, enum ss_block_state state, bool classic)
 {
 	_Static_assert(offsetof(struct ss_block, state) == offsetof(struct ss_block, word) + 4 &&
-			       offsetof(struct ss_block, own) ==
-				       offsetof(struct ss_block, word) + 7 &&
+			       offsetof(struct ss_block, classic) ==
+				       offsetof(struct ss_block, word) + 5 &&
 			       offsetof(struct ss_block, request) == 64 &&
 			       __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 		       "the word");
-	return (uint64_t)own << 56 | (uint64_t)classic << 40 | (uint64_t)state << 32 | slot;
+	return (uint64_t)classic << 40 | (uint64_t)state << 32 | slot;
 }
 
 static inline void ss_set_word(struct ss_block *b, uint64_t word)
@@ -144,10 +141,10 @@ static inline void ss_set_word(struct ss_block *b, uint64_t word)
 	atomic_store_explicit(&b->word, word, memory_order_relaxed);
 }
 
-/* b is free with a mark on that slot, or completed. `own`: at home in the arena of the slot. */
-static inline void ss_set_free(struct ss_block *b, uint32_t slot, bool own)
+/* b is free with a mark on that slot, or completed. */
+static inline void ss_set_free(struct ss_block *b, uint32_t slot)
 {
-	ss_set_word(b, ss_word(slot, SS_BLOCK_FREE, false, own));
+	ss_set_word(b, ss_word(slot, SS_BLOCK_FREE, false));
 }
 
 /* The holder of the block may be another thread, which writes parts of the word under another lock.
@@ -194,13 +191,6 @@ static inline uint32_t ss_home(const struct ss_block *b)
 static inline void ss_set_home(struct ss_block *b, uint32_t home)
 {
 	atomic_store_explicit(&b->home, home, memory_order_relaxed);
-}
-
-/* Is b (NULL: no) a free range of the arena of that slot, at home there? Nobody else can make it
- * one. */
-static inline bool ss_is_own(const struct ss_block *b, uint32_t slot)
-{
-	return b && ss_block_word(b) == ss_word(slot, SS_BLOCK_FREE, false, true);
 }
 
 /* In a pointer to a neighbour: a border lies between. Negative, so that one test finds what is a

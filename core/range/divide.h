@@ -32,12 +32,14 @@ static inline void ss_border_remove(struct ss_block *b)
 {
 	struct ss_block *next = ss_block_next(b);
 
-	ss_set_next(b, next);
-	ss_set_prev(next, b);
+	if (next != ss_right_of(b)) {
+		ss_set_next(b, next);
+		ss_set_prev(next, b);
+	}
 }
 
 /* Removes the border on the right of b, which the caller holds, if what lies there is in nobody
- * else's arena any more. The pool's lock is held. */
+ * else's arena any more. */
 static inline void ss_border_review(struct ss_block *b)
 {
 	struct ss_block *next = ss_block_next(b);
@@ -46,7 +48,7 @@ static inline void ss_border_review(struct ss_block *b)
 		ss_border_remove(b);
 }
 
-/* b, which the caller holds, is at home there from now on. The pool's lock is held. */
+/* b, which the caller holds, is at home there from now on. */
 static inline void ss_rehome(struct ss_block *b, uint32_t home)
 {
 	ss_set_home(b, home);
