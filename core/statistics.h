@@ -42,7 +42,7 @@ void ss_oom_visit(struct ss_core *core, int dev, const struct ss_oom_visitor *vi
 
 /* ---- statistics --------------------------------------------------------- */
 
-#define SS_LADDER_ROWS 12
+#define SS_LADDER_ROWS 11
 
 /* Counts since the pool was made; sizes in bytes. */
 struct ss_pool_stats {

@@ -24,7 +24,7 @@ bool ss_order_init(struct ss_core *core, ss_synchronized *synchronized)
 		goto no_events;
 	pthread_mutex_init(&o->lock, NULL);
 	for (int dev = 0; dev < SS_MAX_DEVICES; dev++) {
-		o->dev[dev].wide_now = 1; /* 0 says that no such wait is needed */
+		o->dev[dev].all.now = 1;
 		/* Where time is virtual, or no idle memory is kept at all. */
 		o->dev[dev].report_each = !core->drv.real_time || !core->opt.decay_ms;
 	}
@@ -53,6 +53,7 @@ void ss_order_finish(struct ss_core *core)
 	}
 	ss_table_finish(&o->by_handle);
 	ss_order_events_finish(core);
+	ss_all_finish(o);
 	pthread_mutex_destroy(&o->lock);
 	free(o->slots);
 	ss_host_free(core, o, sizeof(*o));

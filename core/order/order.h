@@ -112,18 +112,21 @@ uint64_t ss_order_busy_queries(const struct ss_core *core);
 /* Do live streams join the null stream of dev with its next command? */
 bool ss_order_joiners(const struct ss_core *core, int dev);
 
-/* ---- marks of many timelines --------------------------------------------- */
+/* ---- ALL: marks of every stream of a device (all.c) --------------------------
+ *
+ * Its positions grow like those of a stream. */
 
-/* The positions of all timelines that may work with memory of `dev` to which the devices in
- * `access` (a bit each) have access, destroyed ones that may still run included. Stores at most
- * `max`; returns how many there are. From then on all of them count as marked. 0: host memory is
- * out, or all slots are taken; then the memory must not be reused. */
-size_t ss_marks_take(struct ss_core *core, int dev, uint64_t access, struct ss_mark *out,
-		     size_t max);
-/* A number that the next device-wide wait of the application passes; 0 while the streams that we
- * know are all there are. */
-uint64_t ss_wide_needed(struct ss_core *core, int dev);
-bool ss_wide_reached(struct ss_core *core, int dev, uint64_t wide);
+/* The mark of what is freed on dev now, and may be in use on any stream of the device, or of the
+ * devices in `access` (a bit each), destroyed ones that may still run included. */
+uint64_t ss_all_mark(struct ss_core *core, int dev, uint64_t access);
+/* Have all these streams come past mark n? `any`: however we know; else only if the application has
+ * waited for the device since then. Asks nobody. */
+bool ss_all_reached(struct ss_core *core, int dev, uint64_t n, bool any);
+/* Up to which position fences, or the ends of other threads' waits, will tell. */
+uint64_t ss_all_told(struct ss_core *core, int dev);
+/* The next stream from *i on, 0 at first, that the latest marks wait for, and its position. NULL:
+ * no more. */
+struct ss_timeline *ss_all_open(struct ss_core *core, int dev, uint32_t *i, uint64_t *n);
 /* Devices, a bit each, with whose memory streams of other devices have worked. */
 uint64_t ss_order_visited(const struct ss_core *core);
 /* A command on tl works with memory of the devices in `bits`. */

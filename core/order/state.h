@@ -16,14 +16,24 @@ struct ss_event;
 
 #define SS_MAX_SLOTS 65536
 
+/* The virtual timeline ALL of a device (all.c). */
+struct ss_all {
+	_Atomic uint64_t now;       /* position of the next mark */
+	_Atomic uint64_t completed; /* highest position known to be reached */
+	/* ... and that a device-wide wait of the application stands for, which has returned */
+	_Atomic uint64_t waited;
+	/* Guarded by order->lock: */
+	uint64_t access;               /* devices whose streams count, a bit each */
+	bool unclosed;                 /* marks above the newest snapshot were given */
+	struct ss_snapshot *snapshots; /* not reached, the oldest first */
+};
+
 struct ss_order_device {
 	struct ss_timeline *null; /* read without the lock; NULL until it is first used */
-	/* Device-wide waits of the application are numbered. */
-	_Atomic uint64_t wide_now;  /* number of the next one */
-	_Atomic uint64_t wide_done; /* highest number whose wait has returned */
-	_Atomic uint32_t joiners;   /* live streams that join the null stream */
-	_Atomic uint32_t streams;   /* live streams but the null stream */
-	atomic_bool classic;        /* it has handed out hipMalloc memory */
+	struct ss_all all;
+	_Atomic uint32_t joiners; /* live streams that join the null stream */
+	_Atomic uint32_t streams; /* live streams but the null stream */
+	atomic_bool classic;      /* it has handed out hipMalloc memory */
 	/* Synchronizations that are reported: all, and all of one stream (sync_report.c). */
 	atomic_bool report_each;
 	_Atomic(struct ss_timeline *) watched;

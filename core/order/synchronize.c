@@ -75,7 +75,7 @@ struct ss_positions *ss_positions_take(struct ss_core *core, int dev, enum ss_wh
 	if (who != SS_WHO_APART || !null || !atomic_load(&o->dev[dev].joiners))
 		s = malloc(sizeof(*s) + o->slot_count * sizeof(s->at[0]));
 	if (s) {
-		s->wide = who == SS_WHO_EVER ? atomic_fetch_add(&o->dev[dev].wide_now, 1) : 0;
+		s->wide = who == SS_WHO_EVER ? atomic_fetch_add(&o->dev[dev].all.now, 1) : 0;
 		s->count = 0;
 		s->whole = true;
 		SS_TIMELINES_EACH(tl, o) {
@@ -157,8 +157,8 @@ SS_COLD void end_many(struct ss_core *core, const struct ss_token *t, bool ok, b
 	bool idle = ok && s->whole && (s->wide || !ss_distrusted(core));
 
 	pthread_mutex_lock(&o->lock);
-	if (ok && s->wide > atomic_load(&o->dev[t->dev].wide_done))
-		atomic_store(&o->dev[t->dev].wide_done, s->wide);
+	if (ok)
+		ss_raise_to(&o->dev[t->dev].all.waited, s->wide);
 	for (uint32_t i = 0; i < s->count; i++) {
 		struct ss_timeline *tl = s->at[i].tl;
 		/* A wait stream by stream may have left out one that was destroyed meanwhile. */

@@ -270,7 +270,7 @@ enum ss_who {
 };
 
 struct ss_positions {
-	uint64_t wide; /* number of the device-wide wait; 0: it is none */
+	uint64_t wide; /* position of ALL before the device-wide wait; 0: it is none */
 	uint32_t count;
 	uint32_t others; /* all but the null stream, which is the last */
 	bool whole;      /* no live stream was left out */
@@ -287,6 +287,9 @@ struct ss_positions {
 struct ss_positions *ss_positions_take(struct ss_core *core, int dev, enum ss_who who);
 /* ss_stream_query_begin() with another fence than one for the application's own query. */
 struct ss_token ss_query_begin(struct ss_core *core, struct ss_timeline *tl, enum ss_fence_how how);
+
+/* all.c: for the end of the core. */
+void ss_all_finish(struct ss_order *o);
 
 /* ---- watched calls ------------------------------------------------------------ */
 

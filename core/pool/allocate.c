@@ -207,9 +207,7 @@ static enum ss_status alloc_classic(struct ss_core *core, int dev, struct ss_tim
 		r.block = r.cache ? ss_cache_pop(r.cache, r.size, r.align, &r.id) : NULL;
 		ss_uncover(single);
 	}
-	/* While nobody has to wait for a share, what has completed is there at once. */
-	if (!r.block && !(!atomic_load(&pool->pressure.bytes) && ss_step_own(&r) == SS_FOUND) &&
-	    (s = ladder(&r)) != SS_OK)
+	if (!r.block && (s = ladder(&r)) != SS_OK)
 		return s;
 	hand_out(&r, r.cache ? r.cache : pool->caches.done, size, true, NULL, out);
 	return SS_OK;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How an allocation waits for frees in flight: in naps, for a bounded time, and never while the
- * device may need the host. backpressure.c says when hipMalloc does so, growth_wait.c when a stream
- * does.
+ * device may need the host. growth_wait.c says when.
  *
  * Waiting costs nothing as long as the device has enough to do behind the point that is waited for.
  * But the work in front of a fence may itself wait for what this thread does next. So a wait ends
@@ -100,8 +99,7 @@ static uint64_t quiet_us(const struct ss_request *r)
 {
 	struct ss_pool *pool = r->pool;
 	struct ss_core *core = ss_core_of(pool);
-	uint64_t ms = ss_max(ss_fence_ms(core, pool->mem.dev), pool->pressure.took);
-	uint64_t lately = ss_max(1000 * ms, pool->wait.gap_us);
+	uint64_t lately = ss_max(1000 * ss_fence_ms(core, pool->mem.dev), pool->wait.gap_us);
 	unsigned failed = ss_waits_failed(core, r->tl);
 
 	if (r->wait.brief)
@@ -158,7 +156,7 @@ enum ss_next ss_step_wait(struct ss_request *r)
 
 	if (!wanted(core) || !ss_wait_safe(core))
 		return SS_NEXT;
-	next = r->tl ? ss_growth_wait(r) : ss_backpressure_wait(r);
+	next = ss_growth_wait(r);
 	if (r->wait.us > before)
 		ss_trace_wait_end(begin, SS_TRACE_WAIT_MEMORY, r->pool->mem.dev,
 				  r->tl ? ss_timeline_native(r->tl) : NULL);

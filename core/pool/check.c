@@ -80,14 +80,14 @@ static void check_pool(struct checker *c, struct ss_pool *pool)
 	check_index(c, &pool->mem.completed, SS_SLOT_COMPLETED, 0);
 	SS_CACHES_EACH(q, &pool->caches)
 		check_index(c, &q->free, q->slot, q->slot + 1);
-	for (struct ss_epoch *e = pool->epochs; e; e = e->next)
-		queued += e->bytes;
-	for (const struct ss_block *b = pool->unmarked; b; b = b->right)
+	for (const struct ss_block *b = pool->all.oldest; b; b = b->right)
 		queued += b->size;
 	if (c->live != ss_used(&pool->caches))
 		c->broken = "used bytes are not the sum of live blocks";
+	if (queued != atomic_load(&pool->all.bytes))
+		c->broken = "the bytes with a mark of ALL do not add up";
 	if (c->rest != queued + c->indexed)
-		c->broken = "free bytes are in no index or epoch, or in two";
+		c->broken = "free bytes are in no index or list, or in two";
 	if (ss_reserved(pool) < c->live + c->rest)
 		c->broken = "reserved bytes are fewer than what the segments hold";
 	ss_caches_freeze(&pool->caches, false);

@@ -120,19 +120,16 @@ static bool proves(struct ss_core *core, const struct ss_pool *pool, bool wide)
 	return !(ss_order_visited(core) >> dev & 1) && !(ss_access(pool) & ~(1ull << dev));
 }
 
-/* Into the completed ranges, or marked with everything that the device's streams have enqueued. Out
- * of host memory for the marks they are made later, when they stand for no less; until then nobody
- * gets the block. */
+/* Into the completed ranges, or marked with everything that the device's streams have enqueued. */
 static void free_marked(struct ss_pool *pool, struct ss_block *b, bool completed)
 {
 	ss_pool_lock(pool);
 	pool->st.frees++;
-	if (completed || ss_epoch_mark(pool, b)) {
-		ss_reclaim_put(pool, b);
-	} else {
-		b->right = pool->unmarked;
-		pool->unmarked = b;
+	if (!completed) {
+		ss_set_slot(b, SS_SLOT_ALL);
+		b->n = ss_all_mark(ss_core_of(pool), pool->mem.dev, ss_access(pool));
 	}
+	ss_reclaim_put(pool, b);
 	ss_pool_unlock(pool);
 }
 
@@ -174,7 +171,7 @@ static enum ss_status free_everywhere(struct ss_core *core, const struct ss_foun
 		b = ss_front_join(pool, b);
 	ss_set_slot(b, SS_SLOT_COMPLETED);
 	b->n = ss_now_ms(core);
-	high = ss_pressure_high(pool, b->size);
+	high = ss_much_pending(pool, b->size);
 	if (unlikely(b->exported))
 		free_exported(pool, b, completed, may_wait);
 	else

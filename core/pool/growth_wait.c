@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A stream on a device that is behind: when to wait for what was freed rather than to grow.
+ * A device that is behind: when to wait for what was freed rather than to grow.
  *
  * A host that is far ahead has freed much that the device still uses. It cannot be moved, exchanged
  * or taken by other streams yet. So before a pool grows past the most that it ever held, although
@@ -8,7 +8,10 @@
  * completed the ladder begins anew. What was enqueued since keeps the device busy. A loop that has
  * reached its peak never waits.
  *
- * A stream whose own memory will do does not wait for others.
+ * Where hipFree does not wait, a host that is ahead frees faster than the device lets go, and
+ * hipMalloc, which takes only what has completed, would hold a block for every free that is
+ * pending. So beyond a bound it waits for the oldest of them. The real hipFree would have waited
+ * for all of it.
  *
  * Locks: the pool's. None while waiting.
  */
@@ -70,6 +73,24 @@ static bool may_exchange(struct ss_request *r)
 	return v.reserved + ss_growth_segment(r, &v) <= v.reserved_high + v.idle;
 }
 
+/* ---- hipMalloc ------------------------------------------------------------------- */
+
+/* hipMalloc waits if more than the largest of these is pending: */
+#define FLOOR (32ull << 20) /* bytes; growing by less does not matter */
+#define PER_STREAM 3        /* blocks of the size asked for on each stream; it uses a fourth */
+#define HIGH_PART 8         /* this part of the used peak */
+
+bool ss_much_pending(struct ss_pool *pool, uint64_t size)
+{
+	uint64_t streams = ss_order_streams(ss_core_of(pool), pool->mem.dev);
+	uint64_t bytes = PER_STREAM * ss_max(streams, 1) * size;
+
+	bytes = ss_max(ss_max(bytes, ss_used_high(&pool->caches) / HIGH_PART), FLOOR);
+	return pool->classic && atomic_load(&pool->all.bytes) >= bytes;
+}
+
+/* ---- a stream -------------------------------------------------------------------- */
+
 /* What a stream waits for: what any stream freed; or an idle device, without which nothing goes
  * back where giving back waits for it. */
 enum whom { ALL, DEVICE };
@@ -78,14 +99,17 @@ enum whom { ALL, DEVICE };
 static bool might_help(struct ss_request *r, enum whom whom)
 {
 	struct ss_pool *pool = r->pool;
-	uint64_t completed = pool->mem.completed.bytes, own = ss_cache_free_hint(r->cache);
-	uint64_t all = ss_pool_free_hint(pool);
+	uint64_t all, mine = pool->mem.completed.bytes;
 
+	if (!r->tl)
+		return whom == ALL && ss_much_pending(pool, r->size);
+	mine += ss_cache_free_hint(r->cache);
+	all = ss_pool_free_hint(pool);
 	if (all < r->size || !sets_peak(r))
 		return false;
 	if (whom == DEVICE)
 		return !ss_may_give(pool, SS_GIVE_UNASKED) && may_exchange(r);
-	return all > own + completed;
+	return all > mine;
 }
 
 /* Asks for fences behind enough of what was freed. */
@@ -95,6 +119,8 @@ static void ask(struct ss_request *r, enum whom whom)
 	struct ss_core *core = ss_core_of(pool);
 	uint64_t bytes = 0;
 
+	if (!r->tl)
+		return; /* the row before this one has asked */
 	if (whom == DEVICE) {
 		ss_device_record_and_ask(core, pool->mem.dev,
 					 ss_timeline_kind(r->tl) == SS_TL_NULL);
@@ -120,6 +146,9 @@ static bool is_told(struct ss_request *r, enum whom whom, bool *waits)
 	struct ss_core *core = ss_core_of(r->pool);
 
 	*waits = false;
+	if (!r->tl)
+		return r->pool->all.oldest &&
+		       r->pool->all.oldest->n <= ss_all_told(core, r->pool->mem.dev);
 	if (whom == DEVICE)
 		return ss_fences_coming(core, r->pool->mem.dev, waits);
 	SS_CACHES_EACH(q, &r->pool->caches)
@@ -133,6 +162,8 @@ static bool look(struct ss_request *r, enum whom whom)
 {
 	struct ss_core *core = ss_core_of(r->pool);
 
+	if (!r->tl)
+		return ss_fence_poll(core, NULL, -1);
 	return ss_fence_poll_some(core, whom == DEVICE ? r->pool->mem.dev : -1, LOOKED_AT,
 				  &r->wait.turn);
 }
@@ -144,7 +175,7 @@ static enum ss_next gather(struct ss_request *r)
 	ss_reclaim_all(r->pool);
 	if (ss_look(r, NULL))
 		return SS_FOUND;
-	return sets_peak(r) ? SS_NEXT : SS_AGAIN;
+	return (r->tl ? sets_peak(r) : ss_much_pending(r->pool, r->size)) ? SS_NEXT : SS_AGAIN;
 }
 
 /* Waits until there is enough, or nothing more to wait for. Pool lock held, dropped meanwhile. */

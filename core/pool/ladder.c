@@ -14,7 +14,6 @@ static const struct row {
 	ss_step *try;
 	bool once; /* at most once for a request, though the ladder may begin anew */
 } rows[] = {
-	{"a fair share", "host naps (hipMalloc that does not wait)", ss_step_share, true},
 	{"own and completed ranges", "pool lock, best fit", ss_step_own, false},
 	{"ranges ordered by events", "a walk over all free ranges", ss_step_event_order, false},
 	{"asking the streams", "a query or a fence per stream", ss_step_ask, false},

@@ -15,39 +15,25 @@ static void reclaim(struct ss_pool *pool)
 	ss_pool_unlock(pool);
 }
 
-/* The next stream from *i on that the newest epoch, which has the latest mark of each, waits for;
- * NULL: no more. */
-static struct ss_timeline *next_waited(struct ss_pool *pool, uint32_t *i)
-{
-	struct ss_timeline *tl = NULL;
-	const struct ss_epoch *e;
-
-	ss_pool_lock(pool);
-	e = pool->epochs;
-	for (; e && *i < e->count && !tl; ++*i)
-		if (!ss_pool_mark_done(pool, e->mark[*i].slot, e->mark[*i].n))
-			tl = ss_slot(ss_core_of(pool), e->mark[*i].slot);
-	ss_pool_unlock(pool);
-	return tl;
-}
-
 static void fence(struct ss_core *core, struct ss_timeline *tl)
 {
 	if (ss_timeline_alive(tl))
 		ss_fence_request(core, tl, ss_timeline_now(tl), SS_FENCE_LATE);
 }
 
-/* Fences for all that waits in arenas and epochs of one pool. */
+/* Fences for all that waits in arenas, and for ALL, of one pool. */
 static void fence_everything(struct ss_pool *pool)
 {
 	struct ss_core *core = ss_core_of(pool);
 	struct ss_timeline *tl;
+	uint32_t i = 0;
+	uint64_t n;
 
 	reclaim(pool);
 	SS_CACHES_EACH(q, &pool->caches)
 		if (ss_cache_free_hint(q))
 			fence(core, q->tl);
-	for (uint32_t i = 0; (tl = next_waited(pool, &i));)
+	while (atomic_load(&pool->all.bytes) && (tl = ss_all_open(core, pool->mem.dev, &i, &n)))
 		fence(core, tl);
 	reclaim(pool);
 }
@@ -216,10 +202,10 @@ struct flight {
 	uint64_t null;
 };
 
-static void waits_for(struct ss_pool *pool, struct flight *f, uint32_t slot, uint64_t n)
+static void waits_for(struct ss_pool *pool, struct flight *f, struct ss_timeline *tl, uint64_t n)
 {
 	struct ss_core *core = ss_core_of(pool);
-	struct ss_timeline *tl = ss_slot(core, slot);
+	uint32_t slot = ss_timeline_slot(tl);
 
 	if (ss_fence_pending(tl) && !ss_fence_off_limits(core, tl))
 		f->fenced = true;
@@ -231,13 +217,17 @@ static void waits_for(struct ss_pool *pool, struct flight *f, uint32_t slot, uin
 
 static void in_flight(struct ss_pool *pool, struct flight *f)
 {
+	struct ss_timeline *tl;
+	uint32_t i = 0;
+	uint64_t n;
+
 	ss_pool_lock(pool);
 	SS_CACHES_EACH(q, &pool->caches)
 		if (ss_cache_free_hint(q))
-			waits_for(pool, f, q->slot, ss_timeline_now(q->tl));
-	for (struct ss_epoch *e = pool->epochs; e && !f->fenced; e = e->next)
-		for (uint32_t i = 0; i < e->count && !f->fenced; i++)
-			waits_for(pool, f, e->mark[i].slot, e->mark[i].n);
+			waits_for(pool, f, q->tl, ss_timeline_now(q->tl));
+	while (pool->all.oldest && !f->fenced &&
+	       (tl = ss_all_open(ss_core_of(pool), pool->mem.dev, &i, &n)))
+		waits_for(pool, f, tl, n);
 	ss_pool_unlock(pool);
 }
 

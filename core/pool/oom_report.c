@@ -15,7 +15,7 @@ struct visit {
  * holds. Returns the bytes that have not completed. Pool lock held. */
 static uint64_t survey(struct ss_pool *pool, uint64_t *largest, const struct visit *visit)
 {
-	uint64_t in_flight = 0;
+	uint64_t in_flight = atomic_load(&pool->all.bytes);
 
 	SS_CACHES_EACH(q, &pool->caches) {
 		uint64_t bytes;
@@ -29,8 +29,6 @@ static uint64_t survey(struct ss_pool *pool, uint64_t *largest, const struct vis
 			visit->v->stream(ss_timeline_native(q->tl), bytes, visit->arg);
 		in_flight += bytes;
 	}
-	for (struct ss_epoch *e = pool->epochs; e; e = e->next)
-		in_flight += e->bytes;
 	SS_INDEX_EACH(b, &pool->mem.completed)
 		ss_raise(largest, b->size);
 	return in_flight;

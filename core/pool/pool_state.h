@@ -14,7 +14,6 @@
 
 #define SS_POOL_GONE (1u << 31)
 #define SS_HANDLE_TAG 0x5330000000000000ull /* no address: bits 48 to 63 are not canonical */
-#define SS_FREERS 16                        /* threads told apart by what they freed */
 
 struct ss_pool {
 	struct ss_memory mem; /* its lock is the pool's lock */
@@ -31,22 +30,15 @@ struct ss_pool {
 	atomic_bool threshold_set; /* by the program or by the environment */
 	_Atomic uint64_t kept;     /* bytes freed, but another process may map them */
 	/* The rest is guarded by mem.lock. */
-	struct ss_epoch *epochs;      /* newest first */
-	uint64_t epochs_access;       /* devices whose streams they wait for, a bit each */
-	struct ss_block *unmarked;    /* freed without host memory for an epoch; by ->right */
+	struct { /* freed with a mark of ALL, the oldest first, by ->right */
+		struct ss_block *oldest, *newest;
+		_Atomic uint64_t bytes;
+	} all;
 	uint32_t next_asked;          /* slot of the stream that is asked first how far it is */
 	_Atomic uint32_t next_polled; /* and of the one whose fences are polled first */
 	bool trim_wanted;             /* a trim that must not wait was asked for: */
 	uint64_t trim_keep;
-	uint64_t ids, id_base;          /* of blocks that the ladder served */
-	struct {                        /* backpressure.c */
-		_Atomic uint64_t bytes; /* in epochs */
-		struct ss_freer {
-			uint64_t bytes, last;
-		} by[SS_FREERS];
-		uint64_t took;      /* ms that an epoch took lately */
-		uint64_t completed; /* epochs */
-	} pressure;
+	uint64_t ids, id_base;   /* of blocks that the ladder served */
 	struct {                 /* bounded_wait.c */
 		uint64_t gap_us; /* between two completions, as waits saw it lately */
 	} wait;
@@ -76,9 +68,9 @@ struct ss_pools {
 		struct ss_pool *spare;  /* pools that are gone, for the next; lock */
 		_Atomic uint64_t peers; /* with access to its classic memory */
 		atomic_bool initial_done;
-		atomic_bool each_sync;    /* something is to go at any synchronization */
-		_Atomic uint64_t settled; /* ranges and epochs that were seen to complete */
-		_Atomic uint64_t look;    /* ms: when decay looks next */
+		atomic_bool each_sync;              /* something is to go at any synchronization */
+		_Atomic uint64_t settled;           /* ranges that were seen to complete */
+		_Atomic uint64_t look;              /* ms: when decay looks next */
 		_Atomic(struct ss_timeline *) busy; /* not at its end when decay looked */
 		/* Looks of the watcher after which something was still due */
 		uint64_t retries;
@@ -134,14 +126,15 @@ static inline uint64_t ss_access(const struct ss_pool *pool)
 	return atomic_load(&pool->mem.peers);
 }
 
-/* Has mark n of the timeline in `slot` completed, as far as the pool may know? Completion that only
- * our fences know of is what ReuseAllowOpportunistic is about. */
+/* Has mark n of the timeline in `slot`, or of ALL, completed, as far as the pool may know?
+ * Completion that only our fences know of is what ReuseAllowOpportunistic is about. */
 static inline bool ss_pool_mark_done(struct ss_pool *pool, uint32_t slot, uint64_t n)
 {
 	bool any = pool->classic ||
 		   atomic_load_explicit(&pool->opportunistic, memory_order_relaxed);
 
-	return ss_mark_reached(pool->mem.core, slot, n, any);
+	return slot == SS_SLOT_ALL ? ss_all_reached(pool->mem.core, pool->mem.dev, n, any) :
+				     ss_mark_reached(pool->mem.core, slot, n, any);
 }
 
 /* ---- device.c ---------------------------------------------------------------- */

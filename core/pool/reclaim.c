@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What has become usable: free ranges move from the arenas of streams and from epochs to the
- * completed ranges when their marks have completed, and from one arena to another when an order
+ * What has become usable: free ranges move from the arenas of streams, and from the list of ALL, to
+ * the completed ranges when their marks have completed, and from one arena to another when an order
  * that the application made covers them.
  *
  * All functions are called with the pool's lock held; they visit one cache at a time.
@@ -9,12 +9,24 @@
 #include "core/pool/reclaim.h"
 #include "core/range/divide.h"
 
+static void all_append(struct ss_pool *pool, struct ss_block *b)
+{
+	bool exported = b->exported;
+
+	ss_set_free(b, SS_SLOT_ALL);
+	b->exported = exported;
+	b->right = NULL;
+	*(pool->all.oldest ? &pool->all.newest->right : &pool->all.oldest) = b;
+	pool->all.newest = b;
+	atomic_fetch_add(&pool->all.bytes, b->size);
+}
+
 void ss_reclaim_put(struct ss_pool *pool, struct ss_block *b)
 {
 	struct ss_stream_cache *q;
 
-	if (b->slot == SS_SLOT_EPOCH) {
-		ss_epoch_insert(b);
+	if (b->slot == SS_SLOT_ALL) {
+		all_append(pool, b);
 	} else if (b->slot == SS_SLOT_COMPLETED) {
 		ss_completed_insert(&pool->mem, b);
 	} else {
@@ -39,40 +51,24 @@ static void record_reusable(struct ss_pool *pool, const struct ss_block *b)
 				     b->size, pool->mem.dev, pool->mem.handle);
 }
 
-void ss_reclaim_epochs(struct ss_pool *pool)
+/* What has a mark of ALL that has completed goes to the completed ranges. */
+static uint64_t take_all(struct ss_pool *pool)
 {
-	uint64_t count = 0, now;
-	struct ss_block *b, *list;
+	uint64_t count = 0, now = ss_now_ms(ss_core_of(pool));
+	struct ss_block *b;
 
-	if (!pool->epochs && !pool->unmarked)
-		return;
-	now = ss_now_ms(ss_core_of(pool));
-	while (unlikely((b = pool->unmarked) != NULL)) {
-		struct ss_block *more = b->right;
-
-		if (!ss_epoch_mark(pool, b))
-			break;
-		pool->unmarked = more;
-		ss_epoch_insert(b);
+	for (; (b = pool->all.oldest) && ss_pool_mark_done(pool, SS_SLOT_ALL, b->n); count++) {
+		pool->all.oldest = b->right;
+		atomic_fetch_sub(&pool->all.bytes, b->size);
+		record_reusable(pool, b);
+		ss_set_slot(b, SS_SLOT_COMPLETED);
+		b->n = now;
+		if (unlikely(b->exported))
+			ss_ipc_gap(b);
+		else
+			ss_completed_insert(&pool->mem, b);
 	}
-	for (; pool->epochs && ss_epoch_reached(pool, pool->epochs->prev); count++) {
-		struct ss_epoch *e = pool->epochs->prev; /* the oldest */
-
-		list = e->blocks;
-		e->blocks = NULL;
-		while ((b = list)) {
-			list = b->right;
-			record_reusable(pool, b);
-			ss_set_slot(b, SS_SLOT_COMPLETED);
-			b->n = now;
-			if (unlikely(b->exported))
-				ss_ipc_gap(b);
-			else
-				ss_completed_insert(&pool->mem, b);
-		}
-		ss_epoch_free(pool, e);
-	}
-	count_settled(pool, count);
+	return count;
 }
 
 /* ---- completed ranges of streams ------------------------------------------------ */
@@ -116,9 +112,8 @@ static uint64_t take_completed(struct ss_pool *pool, struct ss_stream_cache *q)
 
 void ss_reclaim_all(struct ss_pool *pool)
 {
-	uint64_t count = 0;
+	uint64_t count = take_all(pool);
 
-	ss_reclaim_epochs(pool);
 	SS_CACHES_EACH(q, &pool->caches)
 		if (ss_cache_free_hint(q))
 			count += take_completed(pool, q);
@@ -127,7 +122,7 @@ void ss_reclaim_all(struct ss_pool *pool)
 
 uint64_t ss_pool_free_hint(struct ss_pool *pool)
 {
-	uint64_t bytes = pool->mem.completed.bytes + atomic_load(&pool->pressure.bytes);
+	uint64_t bytes = pool->mem.completed.bytes + atomic_load(&pool->all.bytes);
 
 	SS_CACHES_ALL(q, &pool->caches)
 		bytes += ss_cache_free_hint(q);

@@ -8,10 +8,8 @@
 /* ---- reclaim.c: what has become usable. Pool lock held. -------------------------- */
 
 /* b, which nobody holds, with its mark (slot, n) set, goes where it belongs: into the stream's
- * arena, into an epoch's list, or among the completed ranges. */
+ * arena, into the list of what has a mark of ALL, or among the completed ranges. */
 void ss_reclaim_put(struct ss_pool *pool, struct ss_block *b);
-/* The ranges of every epoch that has completed go to the completed ranges. */
-void ss_reclaim_epochs(struct ss_pool *pool);
 /* What has completed of every stream goes to the completed ranges, merged. */
 void ss_reclaim_all(struct ss_pool *pool);
 /* What x may use by event order, or by the null stream's joins, moves into x's arena, if `size`
@@ -25,44 +23,11 @@ bool ss_reclaim_gated(struct ss_pool *pool, struct ss_timeline *x, struct ss_str
 /* Free bytes that no lock was taken for; an upper bound of what the pool could find. */
 uint64_t ss_pool_free_hint(struct ss_pool *pool);
 
-/* ---- epoch.c: marks of many timelines. Pool lock held. --------------------------- */
+/* ---- growth_wait.c ------------------------------------------------------------------ */
 
-struct ss_epoch {
-	struct ss_epoch *prev, *next;
-	struct ss_block *blocks; /* by ->right, with ->left back */
-	uint64_t bytes;
-	uint64_t since;         /* ms */
-	uint64_t by[SS_FREERS]; /* of bytes, as they were freed */
-	uint64_t wide;          /* needs a device-wide wait; 0: no */
-	uint32_t count;         /* at least 1 */
-	/* Marks that were not reached, and had no fence, when somebody looked last */
-	uint32_t open, unasked;
-	struct ss_mark mark[];
-};
-
-/* Marks b with everything that may use the pool's memory. False: host memory is out, and b must
- * not be reused yet. */
-bool ss_epoch_mark(struct ss_pool *pool, struct ss_block *b);
-void ss_epoch_insert(struct ss_block *b);
-bool ss_epoch_reached(struct ss_pool *pool, struct ss_epoch *e);
-void ss_epoch_free(struct ss_pool *pool, struct ss_epoch *e);
-
-/* ---- pressure.c, backpressure.c: what is on its way back -------------------------- */
-
-/* Bytes were freed into e; all of e has completed. Pool lock held. */
-void ss_pressure_freed(struct ss_pool *pool, struct ss_epoch *e, uint64_t size);
-void ss_pressure_completed(struct ss_pool *pool, const struct ss_epoch *e);
-/* The calling thread's place in `by`. */
-unsigned ss_pressure_self(void);
-/* Is a fence on its way for all that e waits for? Pool lock held. */
-bool ss_pressure_asked(struct ss_pool *pool, struct ss_epoch *e);
-/* Is it time to ask how far the streams are for the sake of epochs? Pool lock held. */
-bool ss_pressure_due(struct ss_pool *pool);
-/* Is so much of a classic pool under way that hipMalloc of `size` bytes would wait? No lock. */
-bool ss_pressure_high(struct ss_pool *pool, uint64_t size);
-/* hipFree has not waited, so hipMalloc may, for a bounded time. True: the device was found idle.
- * No lock held. */
-bool ss_pressure_idle(struct ss_pool *pool);
+/* Has so much of a classic pool a mark of ALL that hipMalloc of `size` bytes would wait? No
+ * lock. */
+bool ss_much_pending(struct ss_pool *pool, uint64_t size);
 
 /* ---- blocks of which bytes are kept: ../ipc.c, front.c ----------------------------- */
 

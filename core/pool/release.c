@@ -126,9 +126,8 @@ void ss_pool_drop_memory(struct ss_pool *pool, enum ss_drop how)
 	}
 	SS_CACHES_ALL(q, &pool->caches)
 		ss_cache_clear(q);
-	pool->unmarked = NULL;
-	while (pool->epochs)
-		ss_epoch_free(pool, pool->epochs);
+	pool->all.oldest = NULL;
+	atomic_store(&pool->all.bytes, 0);
 	ss_pool_unlock(pool);
 	ss_memory_drop(&pool->mem, how);
 	ss_used_reset(&pool->caches, true);

@@ -34,10 +34,6 @@ struct ss_request {
 		bool brief;      /* the budget was spent then */
 		bool over;       /* no more waits */
 	} wait;
-	struct ss_pressure {        /* backpressure.c */
-		uint64_t completed; /* epochs of the pool when r looked last */
-		unsigned fitted;    /* looks at memory that another thread added */
-	} pressure;
 	struct {                        /* oom.c */
 		uint64_t end;           /* of waiting, ms; 0: not begun */
 		bool released;          /* idle memory of all pools has been given back */
@@ -57,8 +53,6 @@ typedef enum ss_next ss_step(struct ss_request *r);
 
 /* reuse.c */
 ss_step ss_step_own, ss_step_event_order, ss_step_ask;
-/* backpressure.c */
-ss_step ss_step_share;
 /* bounded_wait.c */
 ss_step ss_step_wait;
 /* growth.c */
@@ -105,9 +99,7 @@ void ss_wait_failed(struct ss_core *core, bool stream, unsigned failed, uint64_t
 unsigned ss_waits_failed(struct ss_core *core, bool stream);
 /* How long waits for nothing may still take in all, in us. */
 uint64_t ss_wait_budget_us(struct ss_core *core, bool stream);
-/* backpressure.c, for hipMalloc: as a step. */
-enum ss_next ss_backpressure_wait(struct ss_request *r);
-/* growth_wait.c, for a stream: as a step. */
+/* growth_wait.c: as a step. */
 enum ss_next ss_growth_wait(struct ss_request *r);
 
 /* Memory by whatever it takes (ladder.c). No lock held. */

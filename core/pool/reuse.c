@@ -198,7 +198,7 @@ static bool is_alone(const struct ss_request *r)
 	if (!r->cache || r->cache->set->count != 1)
 		return false;
 	ss_pool_lock(pool);
-	none = !pool->epochs && !pool->unmarked;
+	none = !pool->all.oldest;
 	ss_pool_unlock(pool);
 	return none;
 }
@@ -261,7 +261,7 @@ enum { ASK_IDLE = 1, ASK_FENCE = 2 };
 
 struct asked {
 	struct ss_timeline *tl;
-	struct ss_stream_cache *q; /* NULL: asked for the sake of an epoch */
+	struct ss_stream_cache *q; /* NULL: asked for the sake of ALL */
 	uint64_t n;
 	unsigned how;
 };
@@ -312,17 +312,31 @@ static unsigned how_to_ask(struct ss_pool *pool, struct ss_stream_cache *q, bool
 	return how;
 }
 
-/* An epoch marks every stream, and most of them are idle. A query tells that without a command on
- * the stream. */
-static struct asked ask_for_epoch(const struct ss_pool *pool, const struct ss_mark *m)
+/* ALL counts every stream, and most of them are idle. A query tells that without a command on the
+ * stream. */
+static struct asked ask_for_all(struct ss_timeline *tl, uint64_t n)
 {
-	struct ss_core *core = ss_core_of(pool);
-	struct ss_timeline *tl = ss_slot(core, m->slot);
 	unsigned how = ASK_FENCE;
 
 	if (!ss_fence_pending(tl) && ss_stream_can_ask(tl))
 		how |= ASK_IDLE;
-	return (struct asked){tl, NULL, m->n, how};
+	return (struct asked){tl, NULL, n, how};
+}
+
+/* Is it time to ask for the sake of ALL? A fence for every stream is not cheap, but what completes
+ * in large pieces completes late. So there is one when a fifth of the bytes has none. Pool lock
+ * held. */
+static bool is_due(struct ss_pool *pool)
+{
+	struct ss_core *core = ss_core_of(pool);
+	uint64_t told, open = atomic_load(&pool->all.bytes);
+
+	if (!pool->classic || ss_nearly_full(core, pool->mem.dev))
+		return true;
+	told = ss_all_told(core, pool->mem.dev);
+	for (const struct ss_block *b = pool->all.oldest; b && b->n <= told; b = b->right)
+		open -= b->size;
+	return 5 * open >= atomic_load(&pool->all.bytes);
 }
 
 /* Who is to be asked; fills `want`. Pool lock held. */
@@ -330,9 +344,10 @@ static unsigned list_asked(struct ss_request *r, struct asked *want)
 {
 	struct ss_pool *pool = r->pool;
 	bool much = much_elsewhere(r);
-	uint32_t first = pool->next_asked;
-	const struct ss_epoch *e;
+	uint32_t first = pool->next_asked, i = 0;
+	struct ss_timeline *tl;
 	unsigned count = 0;
+	uint64_t n;
 
 	/* From the stream that is next on, then from the first on. */
 	for (int round = 0; round < 2 && atomic_load(&pool->opportunistic); round++)
@@ -347,10 +362,9 @@ static unsigned list_asked(struct ss_request *r, struct asked *want)
 			if (count == ASKED)
 				pool->next_asked = q->slot + 1;
 		}
-	e = ss_pressure_due(pool) ? pool->epochs : NULL;
-	for (uint32_t i = 0; e && i < e->count && count < ASKED; i++)
-		if (!ss_pool_mark_done(pool, e->mark[i].slot, e->mark[i].n))
-			want[count++] = ask_for_epoch(pool, &e->mark[i]);
+	if (pool->all.oldest && is_due(pool))
+		while (count < ASKED && (tl = ss_all_open(ss_core_of(pool), pool->mem.dev, &i, &n)))
+			want[count++] = ask_for_all(tl, n);
 	return count;
 }
 

@@ -15,7 +15,7 @@
 /* What streams hold for themselves, and what waits for many streams. */
 static uint64_t in_flight(const struct ss_pool *pool)
 {
-	uint64_t bytes = atomic_load(&pool->pressure.bytes);
+	uint64_t bytes = atomic_load(&pool->all.bytes);
 
 	SS_CACHES_EACH(q, &pool->caches)
 		bytes += ss_cache_free_hint(q);

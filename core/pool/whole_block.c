@@ -33,6 +33,26 @@ static struct ss_block *take(struct ss_request *r, uint64_t size)
 	return b;
 }
 
+/* hipFree has not waited, so hipMalloc may, for a bounded time. True: the device was found idle. No
+ * lock held. */
+static bool wait_idle(struct ss_pool *pool)
+{
+	struct ss_core *core = ss_core_of(pool);
+	uint64_t begin, now = ss_now_ms(core);
+	uint64_t ms = ss_min(core->opt.oom_wait_ms, ss_wait_budget_us(core, false) / 1000);
+	unsigned failed = ss_waits_failed(core, false);
+	bool idle;
+
+	if (!pool->classic || !ms || !ss_wait_safe(core))
+		return false;
+	begin = ss_trace_wait_begin();
+	idle = ss_device_wait_idle(core, pool->mem.dev, now + ms);
+	ss_trace_wait_end(begin, SS_TRACE_WAIT_MEMORY, pool->mem.dev, NULL);
+	if (!idle)
+		ss_wait_failed(core, false, failed, 1000 * (ss_now_ms(core) - now));
+	return idle;
+}
+
 /* Where hipFree does not wait, a host that is ahead of the device would take a segment for every
  * free that is under way: hipMalloc waits instead, from the eighth on. */
 static bool much_under_way(struct ss_pool *pool, uint64_t size)
@@ -55,7 +75,7 @@ struct ss_block *ss_whole_block_alloc(struct ss_request *r, uint64_t request)
 	/* Another thread may take what was added for this one. */
 	for (int tries = 0; tries < 4; tries++) {
 		b = take(r, size);
-		if (!b && much_under_way(pool, size) && ss_pressure_idle(pool))
+		if (!b && much_under_way(pool, size) && wait_idle(pool))
 			b = take(r, size);
 		if (b)
 			return b;

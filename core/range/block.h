@@ -6,7 +6,7 @@
  *   LIVE             none. A free claims it under the lock of the stream cache that handed it out,
  *                    which has the block's slot;
  *   FREE, COMPLETED  the pool's lock. Every access has completed, so any stream may take it;
- *   FREE, EPOCH      the pool's lock. It waits for an epoch, the marks of many timelines;
+ *   FREE, ALL        the pool's lock. hipFree did not wait, so any stream may still use it;
  *   FREE, other      the lock of the stream cache with that slot. It lies in the cache's arena;
  *   QUEUED           none: one thread has taken it out of all structures;
  *   GAP              the pool's lock;
@@ -36,7 +36,6 @@
 #include "core/driver.h"
 
 struct ss_core;
-struct ss_epoch;
 struct ss_pool;
 
 #define SS_MAX_REQUEST (1ull << 46)
@@ -46,13 +45,13 @@ struct ss_pool;
 #define SS_CLASSIC_LARGE 65536
 #define SS_CLASSIC_ALIGN 4096
 #define SS_SLOT_COMPLETED UINT32_MAX   /* no mark: every access has completed */
-#define SS_SLOT_EPOCH (UINT32_MAX - 1) /* marks of many timelines: block->epoch */
+#define SS_SLOT_ALL (UINT32_MAX - 1)   /* a mark of ALL, which counts every stream */
 
 enum ss_block_state {
 	SS_BLOCK_UNUSED = 0, /* the descriptor describes nothing */
 	SS_BLOCK_LIVE,       /* handed out */
 	SS_BLOCK_QUEUED,     /* free, held by one thread */
-	SS_BLOCK_FREE,       /* free, in an index or in an epoch's list */
+	SS_BLOCK_FREE,       /* free, in an index or in the list of what has a mark of ALL */
 	SS_BLOCK_GAP,        /* addresses without memory (VMM), or exported bytes after the free */
 	SS_BLOCK_FRONT,      /* bytes in front of a live block, which go back with it */
 };
@@ -64,17 +63,15 @@ struct ss_block {
 	/* A hit, a cut and a merge use these, so they are one cache line: */
 	uint64_t addr, size;
 	union {
-		/* Chains temporary lists, and back in the list of an epoch */
-		struct ss_block *left;
-		struct ss_block **at; /* in a free index: where the pointer to this block is */
+		struct ss_block *left; /* chains temporary lists */
+		struct ss_block **at;  /* in a free index: where the pointer to this block is */
 	};
-	struct ss_block *right; /* next in a list of a free index, or of an epoch */
+	struct ss_block *right; /* next in a list of a free index, or of what has a mark of ALL */
 	union {
 		/* FREE with a slot: position of the mark. FREE and completed: time (ms) since which
 		 * it has been idle, or earlier; 0: it was never in use. */
 		uint64_t n;
-		struct ss_epoch *epoch; /* FREE with SS_SLOT_EPOCH */
-		uint64_t id;            /* LIVE: unique among all blocks ever handed out */
+		uint64_t id; /* LIVE: unique among all blocks ever handed out */
 	};
 	/* Written whole where the block becomes free or live (ss_set_word), and read whole. */
 	union {

@@ -62,10 +62,11 @@ static void arena_gives(void)
 /* Memory that has not completed does not go to another stream. */
 static void arena_gives_completed(void)
 {
-	D(stream(0, NB), stream(1, NB), alloc(0, S(0), 2 * MIB), alloc(1, S(0), MIB));
+	D(stream(0, NB), stream(1, NB), alloc(0, S(0), MIB), alloc(2, S(0), 2 * MIB));
+	D(alloc(1, S(0), MIB));
 	uint64_t p = at(1);
 
-	D(alloc(2, S(0), MIB), free_(1, S(0)), ssync(S(0)), stall(S(0)), kernel(S(0)));
+	D(free_(1, S(0)), ssync(S(0)), stall(S(0)), kernel(S(0)));
 	D(free_(0, S(0)), alloc(3, S(1), MIB));
 	CHECK(at(3) == p && given() == 4 * MIB);
 	D(alloc(4, S(1), MIB));
@@ -116,7 +117,21 @@ static void arena_keeps_marks(void)
 	D((struct op){.kind = OP_RELEASE});
 }
 
-/* A block that was freed on another stream does not merge into that stream's arena. */
+/* What an event lets a stream have is that stream's alone: the rest has not completed. */
+static void arena_keeps_ordered(void)
+{
+	D(stream(0, NB), stream(1, NB), stream(2, NB), event(0), alloc(0, S(0), 4 * MIB),
+	  stall(S(0)), kernel(S(0)), free_(0, S(0)), record(0, S(0)), wait_(S(1), 0));
+	uint64_t p = at(0);
+
+	D(alloc(1, S(1), MIB));
+	CHECK(at(1) == p && given() == 4 * MIB);
+	D(alloc(2, S(2), MIB));
+	CHECK(given() == 8 * MIB);
+	D((struct op){.kind = OP_RELEASE});
+}
+
+/* What a stream frees beside another stream's ranges does not merge with those. */
 static void arena_not_others(void)
 {
 	D(stream(0, NB), stream(1, NB), alloc(0, S(1), MIB), alloc(1, S(1), 3 * MIB));
@@ -160,8 +175,9 @@ static void arena_adopts_beside(void)
 }
 
 const struct d_test directed_arena[] = {
-	T(arena_divides),        T(arena_ends_for_others), T(arena_ends_for_one),
-	T(arena_gives),          T(arena_gives_completed), T(arena_merges),
-	T(arena_interior),       T(arena_keeps_marks),     T(arena_not_others),
-	T(arena_adopts_between), T(arena_adopts_beside),   {.name = NULL},
+	T(arena_divides),    T(arena_ends_for_others), T(arena_ends_for_one),
+	T(arena_gives),      T(arena_gives_completed), T(arena_merges),
+	T(arena_interior),   T(arena_keeps_marks),     T(arena_keeps_ordered),
+	T(arena_not_others), T(arena_adopts_between),  T(arena_adopts_beside),
+	{.name = NULL},
 };

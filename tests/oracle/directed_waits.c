@@ -303,7 +303,7 @@ static void value_nowhere(void)
 
 /* ---- whose memory ---------------------------------------------------------------------------- */
 
-/* A stream's own chunks move once it has come past their frees. */
+/* Where moving waits for the device, a stream's own chunks move once that is idle. */
 static void own_chunks_move(void)
 {
 	D(stream(0, NB), alloc(0, S(0), BIG), alloc(1, S(0), BIG), alloc(2, S(0), BIG),
@@ -373,7 +373,6 @@ const struct d_test directed_waits[] = {
 	WAITS(value_while_waiting),
 	WAITS(value_while_called),
 	WAITS(value_nowhere),
-	{"own_chunks_move", own_chunks_move, .vmm = true, .waits = true},
 	{"own_chunks_move_on_an_idle_device", own_chunks_move, .vmm = true, .release_waits = true,
 	 .waits = true},
 	{"parts_of_chunks_do_not_move", parts_of_chunks_do_not_move, .vmm = true,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests core/order: streams that end, marks of many timelines, and threads. */
+/* Tests core/order: streams that end, marks of ALL, and threads. */
 #include <dlfcn.h>
 
 #include "core/order/timeline.h"
@@ -179,87 +179,123 @@ static void test_null_slot(void **state)
 	assert_ptr_not_equal(ss_timeline_null(&core, 1), null[0]);
 }
 
-/* ---- marks of many timelines --------------------------------------------------------- */
+/* ---- ALL -------------------------------------------------------------------------------- */
 
-static bool has(const struct ss_mark *marks, size_t count, struct ss_timeline *tl)
+/* Does the newest snapshot wait for tl? */
+static bool waits_for(int dev, struct ss_timeline *tl)
 {
-	for (size_t i = 0; i < count; i++)
-		if (marks[i].slot == ss_timeline_slot(tl))
+	struct ss_timeline *open;
+	uint32_t i = 0;
+	uint64_t n;
+
+	while ((open = ss_all_open(&core, dev, &i, &n)))
+		if (open == tl)
 			return true;
 	return false;
 }
 
-static void test_marks(void **state)
+static bool all_reached(uint64_t n)
+{
+	return ss_all_reached(&core, 0, n, true);
+}
+
+static void test_all(void **state)
 {
 	struct ss_timeline *a = stream(A), *b = stream(B);
 	struct ss_timeline *far = ss_timeline_add(&core, 1, C, SS_TL_NONBLOCKING, true);
-	struct ss_mark marks[8];
-	size_t count;
+	uint64_t n, later, fences;
 
 	ss_timeline_marked(b);
 	ss_fake_enqueue(fake, 0, B);
 	ss_timeline_retire(&core, b);
-	count = ss_marks_take(&core, 0, 1, marks, 8);
-	assert_int_equal(count, 3); /* a, the null stream, and b, which may still run */
-	assert_true(has(marks, count, a) && has(marks, count, b));
-	assert_true(has(marks, count, ss_timeline_null(&core, 0)));
-	assert_int_equal(ss_marks_take(&core, 0, 1, marks, 1), 3);
+	n = ss_all_mark(&core, 0, 1);
+	/* a, the null stream, and b, which may still run */
+	assert_true(waits_for(0, a) && waits_for(0, b) && !waits_for(0, far));
+	assert_true(waits_for(0, ss_timeline_null(&core, 0)));
+	assert_int_equal(ss_all_mark(&core, 0, 1), n); /* no stream has moved on */
 	/* a is marked now, so its end needs a fence. */
 	ss_fake_enqueue(fake, 0, A);
-	count = recorded();
+	fences = recorded();
 	ss_timeline_retire(&core, a);
-	assert_int_equal(recorded(), count + 1);
-	/* A device with access, and a stream that was seen to visit. */
-	count = ss_marks_take(&core, 0, 3, marks, 8);
-	assert_true(has(marks, count, far));
-	assert_true(has(marks, count, ss_timeline_null(&core, 1)));
-	count = ss_marks_take(&core, 0, 1, marks, 8);
-	assert_false(has(marks, count, far));
+	assert_int_equal(recorded(), fences + 1);
+	/* A device with access counts, also for a mark of another pool, until all are reached. */
+	later = ss_all_mark(&core, 0, 2);
+	assert_true(later > n && waits_for(0, far));
+	assert_true(waits_for(0, ss_timeline_null(&core, 1)));
+	assert_int_equal(ss_all_mark(&core, 0, 1), later);
+	assert_false(all_reached(n) || all_reached(later));
+	sync_device(0);
+	assert_true(all_reached(n) && !all_reached(later));
+	sync_device(1);
+	assert_true(all_reached(later));
+	/* After a device-wide wait the destroyed ones are out, and so is the other device. */
+	ss_all_mark(&core, 0, 1);
+	assert_false(waits_for(0, a) || waits_for(0, b) || waits_for(0, far));
+	/* So is not a stream that was seen to visit. */
 	assert_int_equal(ss_order_visited(&core), 0);
 	ss_order_visit(&core, far, 3);
 	assert_int_equal(ss_order_visited(&core), 1);
-	count = ss_marks_take(&core, 0, 1, marks, 8);
-	assert_true(has(marks, count, far));
-	/* After a device-wide wait the destroyed ones are out. */
-	sync_device(0);
-	count = ss_marks_take(&core, 0, 1, marks, 8);
-	assert_false(has(marks, count, a) || has(marks, count, b));
+	ss_all_mark(&core, 0, 1);
+	assert_true(waits_for(0, far));
 }
 
-/* All slots are taken, and the null stream has none: there are no marks, and so no reuse. */
-static void test_marks_none(void **state)
+/* Where fences tell of the streams, they tell of ALL. */
+static void test_all_told(void **state)
 {
-	struct ss_mark mark;
+	struct ss_timeline *a = stream(A);
+	uint64_t n = ss_all_mark(&core, 0, 1), later;
+
+	ss_fake_enqueue(fake, 0, A);
+	assert_true(ss_all_told(&core, 0) < n);
+	assert_true(ss_fence_request(&core, a, ss_timeline_now(a), SS_FENCE_LATE));
+	assert_true(ss_all_told(&core, 0) < n);
+	assert_true(ss_fence_request(&core, ss_timeline_null(&core, 0), UINT64_MAX, SS_FENCE_LATE));
+	assert_true(ss_all_told(&core, 0) >= n);
+	later = ss_all_mark(&core, 0, 1);
+	assert_true(later > n && ss_all_told(&core, 0) < later);
+	ss_fake_drain(fake, 0, A);
+	ss_fake_drain(fake, 0, NULL);
+	ss_fence_poll(&core, NULL, -1);
+	assert_true(all_reached(n) && !all_reached(later));
+	/* The application knows of it when it has waited for the device since. */
+	assert_false(ss_all_reached(&core, 0, n, false));
+	sync_device(0);
+	assert_true(ss_all_reached(&core, 0, later, false));
+}
+
+/* All slots are taken, and the null stream has none: nothing is ever reached. */
+static void test_all_slots(void **state)
+{
+	uint64_t n;
 
 	for (uintptr_t i = 1; i <= 65536; i++)
 		ss_timeline_add(&core, 0, (void *)(i * 64), SS_TL_NONBLOCKING, true);
 	assert_null(ss_timeline_null(&core, 0));
-	assert_int_equal(ss_marks_take(&core, 0, 1, &mark, 1), 0);
+	n = ss_all_mark(&core, 0, 1);
+	assert_false(all_reached(n));
 	assert_int_equal(ss_order_streams(&core, 0), 65536);
 }
 
-static void test_wide(void **state)
+/* After a bypass only a device-wide wait that began later stands for streams nobody knows. */
+static void test_all_wide(void **state)
 {
-	uint64_t wide;
 	struct ss_token t;
+	uint64_t n;
 
-	assert_int_equal(ss_wide_needed(&core, 0), 0);
 	ss_distrust(&core);
 	t = ss_device_sync_begin(&core, 0);
 	assert_true(ss_token_device_wide(&t));
-	wide = ss_wide_needed(&core, 0);
-	assert_int_not_equal(wide, 0);
-	assert_true(ss_wide_reached(&core, 0, 0));
+	n = ss_all_mark(&core, 0, 1);
 	ss_sync_end(&core, &t, true, false); /* it began before */
-	assert_false(ss_wide_reached(&core, 0, wide));
+	assert_false(all_reached(n));
 	sync_device(1);
-	assert_false(ss_wide_reached(&core, 0, wide));
+	assert_false(all_reached(n));
 	t = ss_streams_sync_begin(&core, 0);
 	assert_false(ss_token_device_wide(&t));
 	ss_sync_end(&core, &t, true, false);
-	assert_false(ss_wide_reached(&core, 0, wide));
+	assert_false(all_reached(n));
 	sync_device(0);
-	assert_true(ss_wide_reached(&core, 0, wide));
+	assert_true(all_reached(n));
 }
 
 /* ---- threads ------------------------------------------------------------------------------ */
@@ -302,7 +338,6 @@ static void ignore(struct ss_core *c, int dev, struct ss_timeline *tl, bool idle
 static void test_threads(void **state)
 {
 	pthread_t thread[3];
-	struct ss_mark mark;
 
 	ss_order_finish(&core);
 	assert_true(ss_order_init(&core, ignore));
@@ -311,7 +346,7 @@ static void test_threads(void **state)
 	for (int i = 0; i < 200; i++) {
 		struct ss_timeline *busy = NULL;
 
-		ss_marks_take(&core, 0, 3, &mark, 1);
+		ss_all_reached(&core, 0, ss_all_mark(&core, 0, 3), true);
 		ss_zombies_poll(&core, 0);
 		ss_device_ask(&core, 1, &busy);
 		ss_order_report_each(&core, 0);
@@ -502,9 +537,10 @@ int main(void)
 		TEST(test_handle_comes_back),
 		TEST(test_reset),
 		TEST(test_thread_stream),
-		TEST(test_marks),
-		TEST(test_marks_none),
-		TEST(test_wide),
+		TEST(test_all),
+		TEST(test_all_told),
+		TEST(test_all_slots),
+		TEST(test_all_wide),
 		TEST(test_threads),
 		TEST(test_begin_beside_fence),
 		TEST(test_capture_beside_query),

@@ -19,18 +19,18 @@
 #define STREAM ((void *)16)
 #define PEERS_STREAM ((void *)32)
 
-bool __real_ss_epoch_reached(struct ss_pool *pool, struct ss_epoch *e);
-bool __wrap_ss_epoch_reached(struct ss_pool *pool, struct ss_epoch *e);
+bool __real_ss_all_reached(struct ss_core *c, int dev, uint64_t n, bool any);
+bool __wrap_ss_all_reached(struct ss_core *c, int dev, uint64_t n, bool any);
 
 static struct ss_core *core;
 static struct ss_fake *fake;
 static struct ss_driver driver;
 static uint64_t naps, looks;
 
-bool __wrap_ss_epoch_reached(struct ss_pool *pool, struct ss_epoch *e)
+bool __wrap_ss_all_reached(struct ss_core *c, int dev, uint64_t n, bool any)
 {
 	looks++;
-	return __real_ss_epoch_reached(pool, e);
+	return __real_ss_all_reached(c, dev, n, any);
 }
 
 /* The device does a command while the host waits. */
@@ -62,15 +62,15 @@ static void end(void)
 	ss_fake_destroy(fake);
 }
 
-/* A stream that moves on, so that the next hipFree has an epoch of its own. */
+/* A stream that moves on, so that the next hipFree has a mark of its own. */
 static void use(struct ss_timeline *tl)
 {
 	ss_fake_enqueue(fake, 0, STREAM);
 	assert_true(ss_fence_request(core, tl, UINT64_MAX, SS_FENCE_LATE));
 }
 
-/* Epochs complete in their order, so a look goes to the oldest only. */
-static void test_epochs(void **state)
+/* Marks of ALL are reached in their order, so a look goes to the oldest only. */
+static void test_marks(void **state)
 {
 	struct ss_timeline *tl;
 	static void *p[BLOCKS];
@@ -90,15 +90,15 @@ static void test_epochs(void **state)
 		assert_int_equal(ss_free_classic(core, p[i], NULL), SS_OK);
 	}
 	assert_in_range(naps, BLOCKS / 4, UINT64_MAX); /* it did wait */
-	/* A few looks for each allocation and each nap, and one for each epoch that completes. */
+	/* A few looks for each allocation and each nap, and one for each mark that is reached. */
 	assert_in_range(looks, naps, 2 * naps + 4 * BLOCKS);
 	ss_fake_drain(fake, 0, STREAM);
 	end();
 }
 
-/* An epoch waits for all that older ones wait for, also for a device that has lost its access
+/* A mark of ALL waits for all that older ones wait for, also for a device that has lost its access
  * meanwhile. When none is left, the next one does not. */
-static void test_epoch_access(void **state)
+static void test_access(void **state)
 {
 	struct ss_pool *pool;
 	void *p[3], *q, *r;
@@ -220,7 +220,7 @@ static void test_slow_fences(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_epochs),       cmocka_unit_test(test_epoch_access),
+		cmocka_unit_test(test_marks),        cmocka_unit_test(test_access),
 		cmocka_unit_test(test_many_streams), cmocka_unit_test(test_idle_streams),
 		cmocka_unit_test(test_slow_fences),
 	};
