@@ -39,7 +39,7 @@ struct ss_stream_cache {
 	/* ms: since when all is idle, at the latest, that came here completed */
 	uint64_t completed_since;
 	/* Guarded by the pool's lock: */
-	uint64_t fences, frees_fenced; /* fences asked for; `frees` when the last was */
+	uint64_t frees_fenced; /* `frees` when the stream was asked last */
 };
 
 /* The caches of one pool. */

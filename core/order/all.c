@@ -232,5 +232,5 @@ void ss_all_finish(struct ss_order *o)
 
 	for (int dev = 0; dev < SS_MAX_DEVICES; dev++)
 		DL_FOREACH_SAFE(o->dev[dev].all.snapshots, s, next)
-			free(s);
+	free(s);
 }

@@ -93,9 +93,6 @@ enum ss_next ss_step_cut(struct ss_request *r)
 	/* Only if the pool cannot grow, not even by what other pools have idle. */
 	if (!fragments || r->oom.released) {
 		r->cut = true;
-		/* Nor will the next block get a better one, until the pool grows. */
-		if (r->cache && !fragments)
-			r->cache->cut_freely = r->left_uncut;
 		yes = ss_look(r, NULL);
 	}
 	ss_pool_unlock(pool);

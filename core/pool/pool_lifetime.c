@@ -41,7 +41,7 @@ static void reset_counts(struct ss_pool *pool)
 		q->id = ss_cache_new_ids(core);
 		q->hits = q->frees = 0;
 		ss_bias_unlock(&q->lock);
-		q->fences = q->frees_fenced = 0;
+		q->frees_fenced = 0;
 	}
 	pool->ids = 0;
 	pool->id_base = ss_cache_new_ids(core);

@@ -8,12 +8,6 @@
 #include "core/pool/request.h"
 #include "core/range/divide.h"
 
-#define FREES_PER_FENCE 96 /* a stream gets a fence for so many frees, in the long run, */
-#define FIRST_FENCES 16    /* and so many more at the start */
-/* So many bytes, or a 32nd of the pool, are worth asking an idle stream for */
-#define GOOD_SHARE (8ull << 20)
-/* So many such shares are worth a fence, where only a fence can tell */
-#define NULL_SHARES 4
 #define ASKED 64 /* so many streams are asked at a time */
 
 /* ---- what the stream and the pool have ------------------------------------------- */
@@ -251,76 +245,29 @@ enum ss_next ss_step_event_order(struct ss_request *r)
 
 /* ---- asking how far the streams are -------------------------------------------------- */
 
-/* How: by a query, which costs an idle stream nothing, and a busy one a packet like a fence; by a
- * fence, one per FREES_PER_FENCE frees in the long run, a few at the start, and two for every
- * growth that went before, because a fence is much cheaper than memory. A stream with a fence under
- * way is busy, so a query of it would be for nothing. A stream that joins others would need a
- * command before a query says anything, so it gets a fence when it holds several good shares of the
- * pool. */
-enum { ASK_IDLE = 1, ASK_FENCE = 2 };
-
+/* A stream that has freed something, and of which nobody knows how far it is. A query costs an idle
+ * stream nothing. A busy one gets a fence, so that it is not asked again: a fence is much cheaper
+ * than memory. A stream that joins others would need a command before a query proves anything, so
+ * it gets the fence at once. */
 struct asked {
 	struct ss_timeline *tl;
-	struct ss_stream_cache *q; /* NULL: asked for the sake of ALL */
 	uint64_t n;
-	unsigned how;
+	bool fenced; /* a fence was recorded */
 };
 
-static uint64_t good_share(const struct ss_pool *pool)
+static bool is_to_be_asked(struct ss_stream_cache *q)
 {
-	return ss_max(ss_reserved(pool) / 32, GOOD_SHARE);
-}
-
-/* Do streams that can be asked hold a good share together? A producer may have a hundred
- * consumers. */
-static bool much_elsewhere(const struct ss_request *r)
-{
-	struct ss_pool *pool = r->pool;
-	uint64_t share = good_share(pool), bytes = 0;
-
-	SS_CACHES_EACH(q, &pool->caches) {
-		if (q != r->cache && ss_stream_can_ask(q->tl))
-			bytes += ss_cache_free_hint(q);
-		if (bytes >= share)
-			return true;
-	}
-	return false;
-}
-
-static unsigned how_to_ask(struct ss_pool *pool, struct ss_stream_cache *q, bool much)
-{
-	bool can = ss_stream_can_ask(q->tl);
-	unsigned how = 0;
 	uint64_t frees;
+	bool told;
 
 	if (!ss_cache_free_hint(q))
-		return 0;
+		return false;
 	ss_bias_visit(&q->lock);
 	frees = q->frees;
 	ss_bias_unlock(&q->lock);
-	/* Asked already, and a fence will tell? */
-	if (frees == q->frees_fenced && (!much || ss_fence_pending(q->tl)))
-		return 0;
-	if (frees != q->frees_fenced &&
-	    (q->fences < FIRST_FENCES + frees / FREES_PER_FENCE + 2 * pool->mem.grown ||
-	     (!can && ss_cache_free_hint(q) >= NULL_SHARES * good_share(pool))))
-		how = ASK_FENCE;
-	if ((how || much) && can && !ss_fence_pending(q->tl))
-		how |= ASK_IDLE;
-	if (how)
-		q->frees_fenced = frees;
-	return how;
-}
-
-/* ALL counts every stream, and most of them are idle. A query tells that without a command on the
- * stream. */
-static struct asked ask_for_all(struct ss_timeline *tl, uint64_t n)
-{
-	unsigned how = ASK_FENCE;
-
-	if (!ss_fence_pending(tl) && ss_stream_can_ask(tl))
-		how |= ASK_IDLE;
-	return (struct asked){tl, NULL, n, how};
+	told = frees == q->frees_fenced && ss_fence_pending(q->tl);
+	q->frees_fenced = frees;
+	return !told;
 }
 
 /* Is it time to ask for the sake of ALL? A fence for every stream is not cheap, but what completes
@@ -331,8 +278,8 @@ static bool is_due(struct ss_pool *pool)
 	struct ss_core *core = ss_core_of(pool);
 	uint64_t told, open = atomic_load(&pool->all.bytes);
 
-	if (!pool->classic || ss_nearly_full(core, pool->mem.dev))
-		return true;
+	if (!open || !pool->classic || ss_nearly_full(core, pool->mem.dev))
+		return open;
 	told = ss_all_told(core, pool->mem.dev);
 	for (const struct ss_block *b = pool->all.oldest; b && b->n <= told; b = b->right)
 		open -= b->size;
@@ -343,7 +290,6 @@ static bool is_due(struct ss_pool *pool)
 static unsigned list_asked(struct ss_request *r, struct asked *want)
 {
 	struct ss_pool *pool = r->pool;
-	bool much = much_elsewhere(r);
 	uint32_t first = pool->next_asked, i = 0;
 	struct ss_timeline *tl;
 	unsigned count = 0;
@@ -354,42 +300,38 @@ static unsigned list_asked(struct ss_request *r, struct asked *want)
 		SS_CACHES_EACH(q, &pool->caches) {
 			if (count == ASKED)
 				break;
-			if (q == r->cache || (q->slot < first) != (round == 1))
+			if (q == r->cache || (q->slot < first) != (round == 1) ||
+			    !is_to_be_asked(q))
 				continue;
-			want[count] = (struct asked){q->tl, q, ss_timeline_now(q->tl),
-						     how_to_ask(pool, q, much)};
-			count += want[count].how != 0;
-			if (count == ASKED)
-				pool->next_asked = q->slot + 1;
+			want[count++] = (struct asked){q->tl, ss_timeline_now(q->tl), false};
+			pool->next_asked = q->slot + 1;
 		}
-	if (pool->all.oldest && is_due(pool))
+	if (is_due(pool))
 		while (count < ASKED && (tl = ss_all_open(ss_core_of(pool), pool->mem.dev, &i, &n)))
-			want[count++] = ask_for_all(tl, n);
+			want[count++] = (struct asked){tl, n, false};
 	return count;
 }
 
-/* True: a stream was at its end, or a fence is on its way. No lock held. */
+/* True: a stream was idle, or a fence will tell. No lock held. */
 static bool ask(struct ss_core *core, struct asked *want, unsigned count)
 {
 	unsigned looks = 0;
 	bool any = false;
 
-	for (unsigned i = 0; i < count; i++) {
-		struct asked *a = &want[i];
-
-		if (a->how & ASK_IDLE && ss_stream_record_and_ask(core, a->tl))
-			a->how = ASK_IDLE;
-		else if (a->how & ASK_FENCE && ss_fence_request(core, a->tl, a->n, SS_FENCE_LATE))
-			a->how = ASK_FENCE;
-		else
-			a->how = 0;
-		any |= a->how != 0;
+	for (struct asked *a = want; a < want + count; a++) {
+		if (ss_stream_can_ask(a->tl) && !ss_fence_pending(a->tl) &&
+		    ss_stream_record_and_ask(core, a->tl)) {
+			any = true;
+			continue;
+		}
+		a->fenced = ss_fence_request(core, a->tl, a->n, SS_FENCE_LATE);
+		any |= a->fenced;
 	}
 	/* A stream that has not reached an older fence is busy; looking again and again would only
 	 * pay on a quiet machine. */
-	for (unsigned i = 0; i < count; i++)
-		if (want[i].how == ASK_FENCE && ss_fence_pending(want[i].tl) <= 1)
-			ss_fence_poll_briefly(core, want[i].tl, want[i].n, &looks);
+	for (struct asked *a = want; a < want + count; a++)
+		if (a->fenced && ss_fence_pending(a->tl) <= 1)
+			ss_fence_poll_briefly(core, a->tl, a->n, &looks);
 	return any;
 }
 
@@ -407,12 +349,5 @@ enum ss_next ss_step_ask(struct ss_request *r)
 	ss_pool_lock(pool);
 	count = list_asked(r, want);
 	ss_pool_unlock(pool);
-	if (!count || !ask(ss_core_of(pool), want, count))
-		return SS_NEXT;
-	ss_pool_lock(pool);
-	for (unsigned i = 0; i < count; i++)
-		if (want[i].q)
-			want[i].q->fences += want[i].how == ASK_FENCE;
-	ss_pool_unlock(pool);
-	return from_all(r) ? SS_FOUND : SS_NEXT;
+	return count && ask(ss_core_of(pool), want, count) && from_all(r) ? SS_FOUND : SS_NEXT;
 }
