@@ -295,7 +295,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-static void ignore(struct ss_core *c, int dev, struct ss_timeline *tl, bool idle)
+static void ignore(struct ss_core *c, int dev, bool idle)
 {
 }
 
@@ -314,7 +314,7 @@ static void test_threads(void **state)
 		ss_marks_take(&core, 0, 3, &mark, 1);
 		ss_zombies_poll(&core, 0);
 		ss_device_ask(&core, 1, &busy);
-		ss_order_report_each(&core, 0);
+		ss_order_report(&core, 0, 1, i & 1);
 	}
 	for (int i = 0; i < 3; i++)
 		pthread_join(thread[i], NULL);
