@@ -482,7 +482,7 @@ int main(int argc, char **argv)
 	CHECK(preloaded());
 	CHECK(argc > 1);
 	if (!sim_call("somasim_device_free_bytes"))
-		/* A real device is asked by a call of HIP, which may drive decay itself */
+		/* A real device is asked by a call of HIP, so the program is never silent */
 		return SKIP;
 	alarm(300);
 	if (!strcmp(argv[1], "signals")) { /* before the runtime makes threads of its own */
