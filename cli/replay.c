@@ -32,6 +32,7 @@ struct run {
 	const struct ss_events *ev;
 	const struct ss_replay_config *config;
 	struct ss_fake *fake;
+	struct ss_driver drv;
 	struct ss_core *core;
 	struct ss_pool *pool;
 	struct ss_timeline **timelines; /* per stream of the log */
@@ -41,6 +42,7 @@ struct run {
 	struct command *behind; /* ring buffer with the last `lag` commands */
 	uint64_t issued, reached;
 	uint64_t time_us;
+	uint64_t look_at; /* ms of the driver: when idle memory is looked for; UINT64_MAX: never */
 	char *err;
 	size_t err_size;
 };
@@ -94,13 +96,50 @@ static void issue(struct run *r, uint32_t s)
 		s, ss_fake_enqueued(r->fake, 0, stream)};
 }
 
+/* ---- time, and idle memory as the shim's thread releases it ------------------ */
+
+static uint64_t now_ms(const struct run *r)
+{
+	return r->drv.now_ms(r->drv.ctx);
+}
+
+static void wake(void *arg, uint64_t ms)
+{
+	struct run *r = arg;
+
+	if (ms != UINT64_MAX && now_ms(r) + ms < r->look_at)
+		r->look_at = now_ms(r) + ms;
+}
+
+static void release_idle(struct run *r)
+{
+	while (now_ms(r) >= r->look_at) {
+		r->look_at = UINT64_MAX;
+		ss_decay_notify(r->core);
+		wake(r, ss_decay_next(r->core, 0));
+	}
+}
+
+/* The thread looks at its own times, also where nothing is logged for long. */
+static void pass(struct run *r, uint64_t ms)
+{
+	uint64_t step;
+
+	for (; ms; ms -= step) {
+		step = r->look_at - now_ms(r);
+		step = step < ms ? step : ms;
+		ss_fake_advance_ms(r->fake, step);
+		release_idle(r);
+	}
+}
+
 static void advance_clock(struct run *r, uint64_t time_us)
 {
 	if (r->config->device_ns)
 		return;
 	/* A log has the time of day only. A large step back is midnight, a small one noise. */
 	if (time_us > r->time_us)
-		ss_fake_advance_ms(r->fake, time_us / 1000 - r->time_us / 1000);
+		pass(r, time_us / 1000 - r->time_us / 1000);
 	if (time_us > r->time_us || r->time_us - time_us > 3600000000ull)
 		r->time_us = time_us;
 }
@@ -184,6 +223,7 @@ static bool replay_events(struct run *r, struct ss_replay_result *out)
 		const struct ss_event *e = &r->ev->list[at];
 		advance_clock(r, e->time_us);
 		issue(r, e->stream);
+		release_idle(r);
 		if (!(e->is_free ? replay_free : replay_alloc)(r, at, out))
 			return false;
 		if (at == r->ev->peak_at) {
@@ -256,11 +296,14 @@ static bool start(struct run *r)
 	r->behind = calloc(r->config->lag + 1, sizeof(*r->behind));
 	if (!r->fake || !r->timelines || !r->blocks || !r->behind)
 		return broken(r, 0, "out of memory");
-	struct ss_driver drv = ss_fake_driver(r->fake);
-	r->core = ss_core_create(&drv, r->config->options);
+	r->drv = ss_fake_driver(r->fake);
+	r->core = ss_core_create(&r->drv, r->config->options);
 	r->pool = r->core ? ss_pool_default(r->core, 0) : NULL;
 	if (!r->pool)
 		return broken(r, 0, "the core has no default pool");
+	r->look_at = UINT64_MAX;
+	if (r->config->options->decay_ms)
+		ss_decay_watch(r->core, wake, r);
 	ss_fake_on_sleep(r->fake, on_sleep, r);
 	for (uint32_t i = 0; i < r->ev->stream_count; i++) {
 		void *handle = native(r->ev->streams[i], i);

@@ -92,9 +92,9 @@ static void print_row(size_t i, const struct ss_replay_result *r)
 /* Options whose effect a log cannot show would otherwise look useless. */
 static void print_footnotes(void)
 {
-	printf("# a log has no synchronizations, at which idle memory goes back: what DECAY_MS "
-	       "and\n"
-	       "# RELEASE_THRESHOLD do there is not seen here\n");
+	printf("# a log has no synchronizations: what RELEASE_THRESHOLD and DECAY_MS=0 do there "
+	       "is\n"
+	       "# not seen here\n");
 }
 
 static void print_advice(const struct ss_replay_result *now, size_t best,

@@ -60,9 +60,9 @@ static const struct option table[] = {
 	 "the most that this process may take of each device, which it is told to have; 0 = no "
 	 "limit"},
 	{"DECAY_MS", T_MS, AT(decay_ms), "1000", NULL,
-	 "age at which idle memory goes back; 0 = at the next synchronization"},
+	 "age at which idle memory is released; 0 = at the next synchronization"},
 	{"DECAY_THREAD", T_BOOL, AT(decay_thread), "1", NULL,
-	 "a thread gives idle memory back while the program makes no call"},
+	 "a thread releases idle memory; 0 = synchronizations do"},
 	{"GROWTH_WAIT_MS", T_MS, AT(growth_wait_ms), "1000", NULL,
 	 "longest wait for frees in flight that saves a new peak of a pool; 0 = never"},
 	{"OOM_WAIT_MS", T_MS, AT(oom_wait_ms), "2000", NULL,

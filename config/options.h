@@ -49,7 +49,7 @@ struct ss_options {
 	struct ss_amount initial;                   /* reserved at the first use of a device */
 	struct ss_amount limit;                     /* cap per process and device */
 	uint64_t decay_ms;
-	bool decay_thread; /* a thread gives idle memory back where no call does */
+	bool decay_thread; /* a thread releases idle memory; else synchronizations do */
 	uint64_t growth_wait_ms;
 	uint64_t oom_wait_ms;
 	int oom_reports;      /* enum ss_oom_reports */

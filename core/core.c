@@ -16,6 +16,7 @@ static bool pools_init(struct ss_core *core)
 		return false;
 	pthread_mutex_init(&core->pools->lock, NULL);
 	ss_waits_init(core);
+	ss_decay_watch(core, NULL, NULL);
 	return ss_table_init(&core->pools->by_handle);
 }
 
@@ -51,7 +52,6 @@ struct ss_core *ss_core_create(const struct ss_driver *drv, const struct ss_opti
 	core->recorded = ss_trace_on();
 	core->serial = atomic_fetch_add(&serials, 1) + 1;
 	core->recent_gen = core->serial << 32; /* no two cores have one in common */
-	core->begun = ss_now_ms(core);
 	core->devices = drv->device_count(drv->ctx);
 	if (core->devices > SS_MAX_DEVICES)
 		core->devices = SS_MAX_DEVICES;

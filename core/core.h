@@ -446,29 +446,26 @@ void ss_device_reset_end(struct ss_core *core, int dev);
 /* hipDeviceEnablePeerAccess: the devices in `peers` get access to the classic memory of `dev`. They
  * keep it after a reset. */
 enum ss_status ss_device_add_peers(struct ss_core *core, int dev, uint64_t peers);
-/* Gives back the memory of `dev` that is due: above a threshold, trimmed, or idle for
+/* Releases the memory of `dev` that has to go: above a threshold, trimmed, or idle for
  * SOMASHIM_DECAY_MS. `device_idle`: the application has just waited for the whole device, or it is
- * known to be idle, so memory whose return waits for the device may go, too. */
+ * known to be idle, so memory whose release waits for the device may go, too. */
 void ss_decay_run(struct ss_core *core, int dev, bool device_idle);
-/* Gives back what is old of all devices' memory, if it is time to look for it (a few times in
- * SOMASHIM_DECAY_MS). Never waits. Any call of the application may begin with it. */
-void ss_decay_poll(struct ss_core *core);
 
 /*
- * Where the application makes no further call, a watcher does what its calls would have done. It
- * calls ss_decay_next() until nothing is idle. Frees that are hits tell nobody, so while nobody
- * watches there are none: the first free takes the long way and calls `begin`.
+ * Idle memory decays: it is released when it was idle for SOMASHIM_DECAY_MS. A watcher, which is a
+ * thread in the shim, drives that. Without one the synchronizations of the application do.
  */
-/* `begin` is called by any thread, with no lock held, when memory becomes idle and nobody watches;
- * then not again before ss_decay_unwatched(). Once, when the core exists. */
-void ss_decay_watch(struct ss_core *core, void (*begin)(void));
-/* The watcher goes, unless it finds something in a last look. That comes later than any free takes
- * that was a hit already when this was called. */
-void ss_decay_unwatched(struct ss_core *core);
-/* Gives back what is due of `dev`, and returns in how many ms to call this again; UINT64_MAX:
- * nothing is idle that could go back. Never waits: while a stream is busy, memory whose return
- * waits for the device stays, and the stream is asked less and less often. About 1 GiB goes in one
- * call; then it returns 0 for the rest. One thread at a time. */
+/* Asks the watcher to call ss_decay_next() for each device in `ms`. Called by any thread, with no
+ * lock held. */
+typedef void ss_decay_waker(void *arg, uint64_t ms);
+/* There is a watcher from now on. NULL: there is none. */
+void ss_decay_watch(struct ss_core *core, ss_decay_waker *wake, void *arg);
+/* The next free that comes calls `wake`, once. A free that is a hit just now may not notice. */
+void ss_decay_notify(struct ss_core *core);
+/* Releases what has to go of `dev`, and returns in how many ms to call this again; UINT64_MAX:
+ * nothing is idle that could go. Never waits: while a stream is busy, memory whose release waits
+ * for the device stays, and the stream is asked less and less often. About 1 GiB goes in one call;
+ * then it returns 0 for the rest. */
 uint64_t ss_decay_next(struct ss_core *core, int dev);
 
 #endif

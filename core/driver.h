@@ -139,7 +139,6 @@ struct ss_driver {
 
 	/* A monotonic clock in milliseconds, and a sleep. Tests make both virtual. */
 	uint64_t (*now_ms)(void *ctx);
-	bool real_time; /* now_ms is real time, so the processor's counter may stand in for it */
 	void (*sleep_ms)(void *ctx, unsigned ms);
 	/* Lets other threads run for an instant. NULL if nothing changes in the meantime. */
 	void (*pause)(void *ctx);

@@ -201,7 +201,7 @@ enum ss_status ss_pool_trim(struct ss_core *core, struct ss_pool *pool, uint64_t
 	}
 	ss_pool_unlock(pool);
 	ss_decay_each_sync(core, pool->mem.dev);
-	ss_decay_begin(core);
+	ss_decay_wake(core);
 	return SS_OK;
 }
 
@@ -234,7 +234,8 @@ static void release_destroyed(struct ss_pool *pool)
 
 enum ss_status ss_pool_destroy(struct ss_core *core, struct ss_pool *pool)
 {
-	struct ss_device_pools *d = ss_device_pools(core, pool->mem.dev);
+	int dev = pool->mem.dev; /* the pool may end here */
+	struct ss_device_pools *d = ss_device_pools(core, dev);
 	struct ss_pool *expected = pool;
 
 	pthread_mutex_lock(&core->pools->lock);
@@ -244,13 +245,13 @@ enum ss_status ss_pool_destroy(struct ss_core *core, struct ss_pool *pool)
 	}
 	ss_table_remove(&core->pools->by_handle, &pool->link);
 	atomic_compare_exchange_strong(&d->current, &expected, atomic_load(&d->def));
-	ss_device_current_changed(core, pool->mem.dev);
+	ss_device_current_changed(core, dev);
 	atomic_fetch_add(&pool->users, 1);
 	atomic_store_explicit(&pool->dying, true, memory_order_release);
 	pthread_mutex_unlock(&core->pools->lock);
-	ss_decay_each_sync(core, pool->mem.dev);
+	ss_decay_each_sync(core, dev);
 	release_destroyed(pool);
 	ss_pool_unref(pool);
-	ss_decay_begin(core);
+	ss_decay_wake(core);
 	return SS_OK;
 }

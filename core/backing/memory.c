@@ -134,8 +134,10 @@ uint64_t ss_memory_release(struct ss_memory *m, uint64_t target, uint64_t older_
 		m->gather(m);
 	pthread_mutex_unlock(&m->lock);
 	ss_giving_begin(m->core, m->dev);
-	given = m->backing == SS_BACKING_VMM ? ss_vmm_release(m, target, older_than) :
-					       ss_segments_release(m, target, target, older_than);
+	given = m->backing == SS_BACKING_VMM ?
+			ss_vmm_release(m, target, older_than) :
+			ss_segments_release(m, target, older_than == UINT64_MAX ? target : 0,
+					    older_than);
 	ss_giving_end(m->core, m->dev, given);
 	if (given)
 		ss_nearly_full_set(m->core, m->dev, false);

@@ -161,8 +161,9 @@ static inline bool ss_release_waits(const struct ss_memory *m)
 	return waits[m->backing] || (atomic_load(&m->guarded) && waits[SS_BACKING_VMM]);
 }
 
-/* Gives completed memory back until `target` bytes are reserved, but only what has been idle since
- * `older_than` ms (UINT64_MAX: all). Gathers first. Returns the bytes given back. No lock held. */
+/* Releases completed memory until `target` bytes are reserved, but only what has been idle since
+ * `older_than` ms (UINT64_MAX: all). By age a segment may go of which `target` needs a part.
+ * Gathers first. Returns the bytes that were released. No lock held. */
 uint64_t ss_memory_release(struct ss_memory *m, uint64_t target, uint64_t older_than);
 /* Since when (ms) the completed memory has been idle that may go first; 0: none can go, since each
  * part that goes as a whole has something in it. Gathers nothing. No lock held. */

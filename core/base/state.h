@@ -29,7 +29,6 @@ struct ss_core {
 	struct ss_watch watch;
 	bool recorded;   /* a recording ran when the core was made (trace/writer.h) */
 	uint64_t serial; /* number of this core in the process; never 0 */
-	uint64_t begun;  /* ss_now_ms() when it was made: no memory has been idle for longer */
 	int devices;
 	struct ss_device_info info[SS_MAX_DEVICES]; /* filled at the first use of a device */
 

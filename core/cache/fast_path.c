@@ -56,7 +56,7 @@ static bool note(struct ss_recent *r, struct ss_caches *set, struct ss_timeline 
 	r->tl = tl;
 	r->dev = ss_timeline_device(tl);
 	ss_timeline_marked(tl);
-	r->free_gen = frees && ready && !atomic_load(&set->core->fast->unwatched) ? gen : 0;
+	r->free_gen = frees && ready && !atomic_load(&set->core->fast->notifies) ? gen : 0;
 	r->gen = gen;
 	return true;
 }
@@ -202,31 +202,15 @@ SS_INLINE struct ss_block *block_at(struct ss_core *core, const struct ss_recent
 		       NULL;
 }
 
-/* Now and then a free goes the long way, which drives decay. q->lock held. */
-static inline bool looks(const struct ss_stream_cache *q)
-{
-	return unlikely(q->frees % SS_FREES_PER_LOOK == SS_FREES_PER_LOOK - 1);
-}
-
-bool ss_cache_looks(struct ss_stream_cache *q)
-{
-	bool yes;
-
-	ss_bias_lock(&q->lock);
-	yes = looks(q);
-	ss_bias_unlock(&q->lock);
-	return yes;
-}
-
 /* b, which lies at addr, goes into the arena. Lock held; it is released. False: b is not a live
- * block of the cache, or the free is to go the long way. */
+ * block of the cache. */
 SS_INLINE bool take_back(const struct ss_recent *r, struct ss_block *b, uint64_t addr, bool owner,
 			 struct ss_thread *t)
 {
 	struct ss_stream_cache *q = r->cache;
 	struct ss_timeline *tl = r->tl;
 
-	if (unlikely(looks(q) || !ss_claim_hit(b, r->live, addr))) {
+	if (unlikely(!ss_claim_hit(b, r->live, addr))) {
 		leave(q, owner, t);
 		return false;
 	}

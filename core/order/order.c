@@ -23,11 +23,8 @@ bool ss_order_init(struct ss_core *core, ss_synchronized *synchronized)
 	if (!ss_table_init(&o->events))
 		goto no_events;
 	pthread_mutex_init(&o->lock, NULL);
-	for (int dev = 0; dev < SS_MAX_DEVICES; dev++) {
+	for (int dev = 0; dev < SS_MAX_DEVICES; dev++)
 		o->dev[dev].all.now = 1;
-		/* Where time is virtual, or no idle memory is kept at all. */
-		o->dev[dev].report_each = !core->drv.real_time || !core->opt.decay_ms;
-	}
 	core->order = o;
 	return true;
 
@@ -64,6 +61,19 @@ void ss_order_classic(struct ss_core *core, int dev)
 {
 	if (!atomic_load_explicit(&core->order->dev[dev].classic, memory_order_relaxed))
 		atomic_store(&core->order->dev[dev].classic, true);
+}
+
+void ss_order_report(struct ss_core *core, int dev, unsigned why, bool on)
+{
+	if (on)
+		atomic_fetch_or(&core->order->dev[dev].report, why);
+	else
+		atomic_fetch_and(&core->order->dev[dev].report, ~why);
+}
+
+unsigned ss_order_reported(const struct ss_core *core, int dev)
+{
+	return atomic_load_explicit(&core->order->dev[dev].report, memory_order_relaxed);
 }
 
 void ss_order_reset(struct ss_core *core, int dev)

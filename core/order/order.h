@@ -79,24 +79,22 @@ bool ss_timeline_alive(const struct ss_timeline *tl);
 bool ss_mark_reached(struct ss_core *core, uint32_t slot, uint64_t n, bool any);
 /* The position below which a command of the application, or of ours, stands on tl. */
 uint64_t ss_timeline_commanded(const struct ss_timeline *tl);
-/* Milliseconds at which what carries mark n of tl was free, at the latest; never 0. */
-uint64_t ss_freed_by(const struct ss_timeline *tl, uint64_t n, uint64_t now);
 
 /* ---- the state of this layer --------------------------------------------- */
 
-/* Called after a synchronization that succeeded, with tl (NULL: with several streams). `idle`: all
- * of the device is at its end. No lock held. */
-typedef void ss_synchronized(struct ss_core *core, int dev, struct ss_timeline *tl, bool idle);
+/* Called after a synchronization that succeeded, where such are reported. `idle`: all of the device
+ * is at its end. No lock held. */
+typedef void ss_synchronized(struct ss_core *core, int dev, bool idle);
 
 /* False: host memory is out. */
 bool ss_order_init(struct ss_core *core, ss_synchronized *synchronized);
 void ss_order_finish(struct ss_core *core);
 /* The device has handed out hipMalloc memory, which any stream may use without a mark. */
 void ss_order_classic(struct ss_core *core, int dev);
-/* Every synchronization on dev is to be reported, not only one in some milliseconds. */
-void ss_order_report_each(struct ss_core *core, int dev);
-/* The next synchronization of this stream (NULL: of none) is to be reported as well. */
-void ss_order_watch(struct ss_core *core, int dev, struct ss_timeline *tl);
+/* Synchronizations on dev are reported while there is a reason, which the layer above numbers by
+ * bits. Begins and ends the reasons in `why`; and which there are. */
+void ss_order_report(struct ss_core *core, int dev, unsigned why, bool on);
+unsigned ss_order_reported(const struct ss_core *core, int dev);
 /* The timelines of a device end, for a reset: all their marks count as completed. */
 void ss_order_reset(struct ss_core *core, int dev);
 /* How many streams capture just now. */

@@ -31,12 +31,10 @@ struct ss_all {
 struct ss_order_device {
 	struct ss_timeline *null; /* read without the lock; NULL until it is first used */
 	struct ss_all all;
-	_Atomic uint32_t joiners; /* live streams that join the null stream */
-	_Atomic uint32_t streams; /* live streams but the null stream */
-	atomic_bool classic;      /* it has handed out hipMalloc memory */
-	/* Synchronizations that are reported: all, and all of one stream (sync_report.c). */
-	atomic_bool report_each;
-	_Atomic(struct ss_timeline *) watched;
+	_Atomic uint32_t joiners;  /* live streams that join the null stream */
+	_Atomic uint32_t streams;  /* live streams but the null stream */
+	atomic_bool classic;       /* it has handed out hipMalloc memory */
+	atomic_uint report;        /* not 0: synchronizations are reported (ss_order_report) */
 	_Atomic uint64_t fence_ms; /* ss_fence_ms() */
 	/* Threads inside a wait: for all streams, for the null stream, for one that joins it */
 	atomic_uint waiting, waiting_null, waiting_joiner;

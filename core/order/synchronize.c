@@ -179,20 +179,19 @@ SS_COLD void end_many(struct ss_core *core, const struct ss_token *t, bool ok, b
 		return;
 	ss_fence_poll(core, NULL, t->dev);
 	if (threshold)
-		ss_sync_report(core, t->dev, NULL, 0, idle);
+		ss_sync_report(core, t->dev, idle);
 }
 
 static void end_event(struct ss_core *core, const struct ss_token *t, bool threshold)
 {
 	struct ss_timeline *tl;
-	uint64_t pos;
 
 	/* If everything is synced already, nothing is left but to report it. */
 	if (!threshold && ss_event_synced(t->a, t->gen))
 		return;
-	tl = ss_event_done(core, t->a, t->gen, &pos);
+	tl = ss_event_done(core, t->a, t->gen);
 	if (tl && threshold)
-		ss_sync_report(core, tl->dev, tl, pos, false);
+		ss_sync_report(core, tl->dev, false);
 }
 
 static void end_stream(struct ss_core *core, const struct ss_token *t, bool threshold)
@@ -208,7 +207,7 @@ static void end_stream(struct ss_core *core, const struct ss_token *t, bool thre
 	if (unlikely(atomic_load_explicit(&tl->pending, memory_order_relaxed)))
 		ss_fence_poll(core, tl, -1);
 	if (threshold)
-		ss_sync_report(core, t->dev, tl, t->n, false);
+		ss_sync_report(core, t->dev, false);
 }
 
 void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool threshold)

@@ -49,10 +49,8 @@ struct ss_timeline {
 	atomic_bool host_asked;     /* somebody would have liked to know when one has ended */
 
 	/* Written by whoever asks how far it is: */
-	_Alignas(64) _Atomic uint64_t synced_pos, synced_ms; /* its last synchronization */
-	_Atomic uint64_t reported_at; /* ss_ticks() of one; 0: the next is reported */
 	/* saw, version, covers; with order->lock alive, capturing */
-	struct ss_spin lock;
+	_Alignas(64) struct ss_spin lock;
 	struct ss_clock *saw;
 	_Atomic uint64_t version; /* of saw; never the same twice, in any slot */
 	_Atomic uint64_t proved;  /* the version of which everything is synced */
@@ -201,28 +199,15 @@ static inline void ss_complete_seen(struct ss_core *core, struct ss_timeline *tl
 	ss_progress_raise(&tl->progress, pos, synced);
 }
 
-/* ---- sync_report.c: synchronizations that are reported --------------------- */
+/* ---- synchronizations that are reported ------------------------------------ */
 
-/* The slow half of ss_sync_report(). */
-void ss_sync_report_now(struct ss_core *core, int dev, struct ss_timeline *tl, uint64_t pos,
-			bool idle);
-/* To read the clock costs as much as the rest of a synchronization. So within this many ticks, in
- * which memory hardly ages, only the position is noted. */
-#if defined(__x86_64__)
-#define SS_REPORT_TICKS (1ull << 23)
-#else
-#define SS_REPORT_TICKS 0
-#endif
-/* Arguments as of ss_synchronized; tl was at pos. No lock held. */
-static inline void ss_sync_report(struct ss_core *core, int dev, struct ss_timeline *tl,
-				  uint64_t pos, bool idle)
+/* Arguments as of ss_synchronized. No lock held. */
+static inline void ss_sync_report(struct ss_core *core, int dev, bool idle)
 {
-	if (tl && !idle &&
-	    ss_ticks() - atomic_load_explicit(&tl->reported_at, memory_order_relaxed) <
-		    SS_REPORT_TICKS)
-		atomic_store_explicit(&tl->synced_pos, pos, memory_order_relaxed);
-	else
-		ss_sync_report_now(core, dev, tl, pos, idle);
+	struct ss_order *o = core->order;
+
+	if (unlikely(atomic_load_explicit(&o->dev[dev].report, memory_order_relaxed)))
+		o->synchronized(core, dev, idle);
 }
 
 /* ---- fence_poll.c and fence.c ----------------------------------------------- */
@@ -303,9 +288,8 @@ enum ss_token_kind {
 };
 
 /* watched.c: the host has waited for generation `gen` of an event. Completes what its clock covers.
- * Returns the timeline that it was recorded on, and its position there; NULL: it had no clock. */
-struct ss_timeline *ss_event_done(struct ss_core *core, struct ss_event *e, uint64_t gen,
-				  uint64_t *pos);
+ * Returns the timeline that it was recorded on; NULL: it had no clock. */
+struct ss_timeline *ss_event_done(struct ss_core *core, struct ss_event *e, uint64_t gen);
 /* event.c: for the end of the core. */
 void ss_order_events_finish(struct ss_core *core);
 

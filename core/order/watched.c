@@ -99,8 +99,7 @@ struct ss_token ss_event_wait_begin(struct ss_core *core, void *event)
 	return t;
 }
 
-struct ss_timeline *ss_event_done(struct ss_core *core, struct ss_event *e, uint64_t gen,
-				  uint64_t *pos)
+struct ss_timeline *ss_event_done(struct ss_core *core, struct ss_event *e, uint64_t gen)
 {
 	struct ss_timeline *tl;
 
@@ -109,7 +108,6 @@ struct ss_timeline *ss_event_done(struct ss_core *core, struct ss_event *e, uint
 	tl = core->order->slots[e->slot];
 	ss_complete(core, tl, e->pos, e->clock, true);
 	atomic_store_explicit(&e->proved, gen, memory_order_relaxed);
-	*pos = e->pos;
 	ss_event_unlock(e, 0);
 	return tl;
 }

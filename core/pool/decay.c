@@ -1,47 +1,59 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When idle memory goes back: at once where a threshold, a trim or the end of a pool says so, else
- * when it was idle for SOMASHIM_DECAY_MS. Calls of the application drive this: those that
- * synchronize, now and then one that frees, and those that reach the device anyway. If none comes,
- * a watcher does (ss_decay_watch). Where giving back waits for the device it has to be at its end:
- * the call waited for all of it natively, or every stream, asked one by one, turns out to have
- * nothing left to do. Nobody waits here, and nothing is enqueued.
+ * When idle memory is released. Where a threshold, a trim or the end of a pool says so, the next
+ * synchronization does it. Else memory decays: a watcher (ss_decay_watch) releases it when it was
+ * idle for SOMASHIM_DECAY_MS. A free tells the watcher of idle memory; it then looks, which dates
+ * what has completed, and looks again when that is old enough.
  *
- * Looking for what is idle walks the arenas, and asking costs a call per stream, so decay looks a
- * few times in its span only. What a program frees between two looks is as old as its stream's last
- * synchronization says.
+ * Where a release waits for the device, the device has to be idle: the application has just waited
+ * for all of it, or every stream, asked one by one, has nothing left to do. Nobody waits here, and
+ * nothing is enqueued. If the device is busy when memory is due, the memory is overdue: the watcher
+ * asks again, and synchronizations look as well, because the device may be idle just then.
  *
  * Locks: those of what it calls, one at a time.
  */
 #include "core/cache/fast_path.h"
 #include "core/pool/release.h"
 
-#define LOOKS 4 /* in the span of decay: idle memory stays a fourth of it longer at most */
+#define LOOKS 4       /* in the span of decay: idle memory stays a fourth of it longer at most */
+#define RETRY_MS 10   /* until overdue memory is tried again, at least, */
+#define RETRY_TIMES 6 /* and up to 2^6 times as long */
+/* Bytes that go in one call: whoever waits for the watcher does not wait long */
+#define AT_ONCE (1ull << 30)
+
+/* Why synchronizations of a device are reported. */
+enum {
+	WANTED = 1,    /* something is to go at any of them */
+	OVERDUE = 2,   /* memory is due, and the device was busy */
+	UNWATCHED = 4, /* there is no watcher */
+};
 
 struct look {
 	uint64_t now;
-	bool idle;            /* the device is at its end */
-	bool decays;          /* it is time to look for old memory */
-	bool waits;           /* something should go, and giving it back waits for the device */
-	bool others;          /* something should go at no wait */
-	uint64_t most, given; /* bytes that may go of each pool for their age; 0: all */
-	uint64_t next;        /* ms: when more of what is idle now becomes due */
-	bool late;            /* something is due that has not gone */
+	bool ages;              /* memory goes for its age, too */
+	bool device_idle;       /* all memory may go */
+	bool needs_idle_device; /* something has to go whose release waits for the device, */
+	bool free_to_release;   /* or whose release does not */
+	uint64_t byte_limit;    /* that may go of each pool for its age; 0: all */
+	uint64_t released;      /* bytes, for their age */
+	uint64_t next_due;      /* ms: when more of what is idle now becomes due */
+	bool overdue;           /* something is due that has not gone */
 };
 
-/* Decay looks that far (ms) apart. */
+/* Looks are that far (ms) apart. */
 static uint64_t apart(const struct ss_core *core)
 {
 	return core->opt.decay_ms / LOOKS + 1;
 }
 
-static void decay_pool(struct ss_pool *pool, struct look *k)
+static void release_of_pool(struct ss_pool *pool, struct look *k)
 {
+	bool may = k->device_idle ? ss_others_may_give(pool) : ss_may_give(pool, SS_GIVE_UNASKED);
 	uint64_t decay = ss_core_of(pool)->opt.decay_ms, target;
-	bool may = k->idle ? ss_others_may_give(pool) : ss_may_give(pool, SS_GIVE_UNASKED), trim;
+	bool trim;
 
 	if (atomic_load(&pool->dying)) {
-		if (k->idle && may && !ss_used(&pool->caches))
+		if (k->device_idle && may && !ss_used(&pool->caches))
 			ss_pool_release(pool, 0, UINT64_MAX, SS_TRACE_TRIM_RESET);
 		ss_pool_reap(pool);
 		return;
@@ -63,35 +75,17 @@ static void decay_pool(struct ss_pool *pool, struct look *k)
 		return;
 	}
 	/* Some runtimes take virtual memory back only if all of a pool goes. */
-	target = k->most && pool->mem.backing != SS_BACKING_VMM ?
-			 ss_minus(ss_reserved(pool), k->most) :
+	target = k->byte_limit && pool->mem.backing != SS_BACKING_VMM ?
+			 ss_minus(ss_reserved(pool), k->byte_limit) :
 			 0;
-	/* Not before anything can be as old: to look merges what streams keep for themselves. */
-	if (k->decays && k->now - ss_core_of(pool)->begun >= decay)
-		k->given += ss_pool_release(pool, target, decay ? k->now - decay : UINT64_MAX,
-					    SS_TRACE_TRIM_DECAY);
+	if (k->ages)
+		k->released += ss_pool_release(pool, target, decay ? k->now - decay : UINT64_MAX,
+					       SS_TRACE_TRIM_DECAY);
 	ss_headroom_restore(&pool->mem);
 }
 
-void ss_decay_run(struct ss_core *core, int dev, bool device_idle)
-{
-	struct look k = {.idle = device_idle, .decays = true};
-
-	if (dev < 0 || dev >= core->devices || !atomic_load(&ss_device_pools(core, dev)->def))
-		return;
-	k.now = ss_now_ms(core);
-	SS_POOLS_EACH(pool, core, dev)
-		decay_pool(pool, &k);
-}
-
-void ss_freed_idle(struct ss_core *core, int dev)
-{
-	if (ss_device_low(core, dev))
-		ss_decay_run(core, dev, !ss_zombies_poll(core, dev));
-}
-
-/* Should memory of the pool go, if it is idle? `decays`: also for its age. */
-static bool wants_back(struct ss_pool *pool, bool decays)
+/* Should memory of the pool go, if it is idle? `ages`: also for its age. */
+static bool wants_release(struct ss_pool *pool, bool ages)
 {
 	bool wants;
 
@@ -101,7 +95,7 @@ static bool wants_back(struct ss_pool *pool, bool decays)
 	if (atomic_load(&pool->threshold_set))
 		wants = ss_reserved(pool) > atomic_load(&pool->threshold);
 	else
-		wants = decays || ss_device_low(ss_core_of(pool), pool->mem.dev);
+		wants = ages || ss_device_low(ss_core_of(pool), pool->mem.dev);
 	if (!wants) {
 		ss_pool_lock(pool);
 		wants = pool->trim_wanted;
@@ -110,128 +104,48 @@ static bool wants_back(struct ss_pool *pool, bool decays)
 	return wants;
 }
 
-/* Is anything idle in the pool that should go? The answer is in `waits` and `others`. */
-static void look_for_idle(struct ss_pool *pool, struct look *k)
+/* Is anything idle in the pool that should go? */
+static void find_idle(struct ss_pool *pool, struct look *k)
 {
 	uint64_t reserved = ss_reserved(pool);
 
-	if (!reserved || reserved <= ss_used(&pool->caches) || !wants_back(pool, k->decays))
+	if (!reserved || reserved <= ss_used(&pool->caches) || !wants_release(pool, k->ages))
 		return;
 	if (ss_may_give(pool, SS_GIVE_UNASKED))
-		k->others = true;
+		k->free_to_release = true;
 	else
-		k->waits = true;
+		k->needs_idle_device = true;
 }
 
-void ss_decay_each_sync(struct ss_core *core, int dev)
+/* Releases what has to go and can. Whether frees have completed nobody else asks the streams. */
+static void look(struct ss_core *core, int dev, struct look *k)
 {
-	atomic_store(&ss_device_pools(core, dev)->each_sync, true);
-	ss_order_report_each(core, dev);
-}
-
-/* `decays`: it is time for memory that is old; else only for what must go at once. */
-static void look(struct ss_core *core, int dev, bool decays)
-{
-	struct ss_device_pools *d = ss_device_pools(core, dev);
-	struct look k = {.now = ss_now_ms(core), .decays = decays};
-
-	if (!decays && !atomic_load(&d->each_sync))
-		return;
-	if (decays)
-		atomic_store_explicit(&d->look, k.now + apart(core), memory_order_relaxed);
-	SS_POOLS_EACH(pool, core, dev)
-		look_for_idle(pool, &k);
-	if (k.waits) {
-		k.idle = ss_device_may_give(core, dev, SS_GIVE_QUERIED);
-		if (decays && atomic_load(&d->busy))
-			atomic_store_explicit(&d->look, k.now + 1, memory_order_relaxed);
-	}
-	if (k.idle || k.others)
+	if (!k->device_idle) {
 		SS_POOLS_EACH(pool, core, dev)
-			decay_pool(pool, &k);
+			find_idle(pool, k);
+		if (k->needs_idle_device || (k->ages && k->free_to_release))
+			k->device_idle = ss_device_may_give(core, dev, SS_GIVE_QUERIED);
+	}
+	if (k->device_idle || k->free_to_release)
+		SS_POOLS_EACH(pool, core, dev)
+			release_of_pool(pool, k);
 }
 
-static bool is_due(struct ss_core *core, int dev)
-{
-	return ss_now_ms(core) >=
-	       atomic_load_explicit(&ss_device_pools(core, dev)->look, memory_order_relaxed);
-}
-
-void ss_decay_synchronized(struct ss_core *core, int dev, struct ss_timeline *tl, bool idle)
-{
-	if (!atomic_load_explicit(&ss_device_memory(core, dev)->reserved, memory_order_relaxed))
-		return;
-	/* What a destroyed stream still runs only a device-wide wait waits for. */
-	if (idle)
-		ss_decay_run(core, dev, !ss_zombies_poll(core, dev));
-	else
-		look(core, dev,
-		     is_due(core, dev) || !core->opt.decay_ms ||
-			     (tl && tl == atomic_load(&ss_device_pools(core, dev)->busy)));
-}
-
-void ss_decay_tick(struct ss_core *core, int dev)
-{
-	_Atomic uint64_t *next = &ss_device_pools(core, dev)->look;
-
-	if (!core->opt.decay_ms || !is_due(core, dev) ||
-	    !atomic_load_explicit(&ss_device_memory(core, dev)->reserved, memory_order_relaxed))
-		return;
-	/* At the first free nothing is old. */
-	if (!atomic_load(next))
-		atomic_store(next, ss_now_ms(core) + apart(core));
-	else
-		look(core, dev, true);
-}
-
-void ss_decay_poll(struct ss_core *core)
-{
-	for (int dev = 0; dev < core->devices; dev++)
-		ss_decay_tick(core, dev);
-}
-
-/* ---- where no call comes -------------------------------------------------------------- */
-
-#define RETRY_MS 10   /* until what could not go is tried again, at least, */
-#define RETRY_TIMES 6 /* and up to 2^6 times as long */
-/* Bytes that go in one call: whoever waits for it does not wait long */
-#define AT_ONCE (1ull << 30)
-
-void ss_decay_watch(struct ss_core *core, void (*begin)(void))
-{
-	core->pools->begin = begin;
-	ss_decay_unwatched(core);
-}
-
-void ss_decay_unwatched(struct ss_core *core)
-{
-	atomic_store(&core->fast->unwatched, true);
-	ss_hits_end(core);
-}
-
-void ss_decay_begin(struct ss_core *core)
-{
-	if (!atomic_load_explicit(&core->fast->unwatched, memory_order_relaxed) ||
-	    !atomic_exchange(&core->fast->unwatched, false))
-		return;
-	ss_hits_end(core);
-	core->pools->begin();
-}
+/* ---- by age ----------------------------------------------------------------------------- */
 
 /* After a look: when will more of the pool be due? A threshold knows no age, so what may go by it
  * has gone. */
-static void look_for_next(struct ss_pool *pool, struct look *k)
+static void find_next(struct ss_pool *pool, struct look *k)
 {
 	uint64_t reserved = ss_reserved(pool), since, due;
 	struct ss_core *core = ss_core_of(pool);
 
 	if (reserved < ss_used(&pool->caches) + atomic_load(&pool->kept) + SS_FRAME ||
-	    !wants_back(pool, true))
+	    !wants_release(pool, true))
 		return;
-	if (!k->idle) {
-		/* Something in it may be free and not have completed. After a bypass nobody can
-		 * tell. */
-		k->late |= !ss_distrusted(core);
+	/* Something in it may be free and not have completed, or another device be busy. */
+	if (!k->device_idle || !ss_others_may_give(pool)) {
+		k->overdue = true;
 		if (!ss_may_give(pool, SS_GIVE_UNASKED))
 			return;
 	}
@@ -240,42 +154,135 @@ static void look_for_next(struct ss_pool *pool, struct look *k)
 	since = ss_memory_idle_since(&pool->mem);
 	due = since + core->opt.decay_ms;
 	if (since && due > k->now)
-		k->next = ss_min(k->next, due);
+		k->next_due = ss_min(k->next_due, due);
 	else if (since)
-		k->late = true;
+		k->overdue = true;
+}
+
+/* Looks for old memory, if no other thread does. Returns in how many ms to look again. */
+static uint64_t look_by_age(struct ss_core *core, int dev, struct look *k)
+{
+	struct ss_device_pools *d = ss_device_pools(core, dev);
+	uint64_t retry = 0;
+
+	k->ages = true;
+	k->next_due = UINT64_MAX;
+	if (atomic_exchange(&d->looking, true))
+		return apart(core);
+	atomic_store(&d->next_look, k->now + apart(core));
+	look(core, dev, k);
+	SS_POOLS_EACH(pool, core, dev)
+		find_next(pool, k);
+	if (k->overdue && k->released) {
+		k->next_due = k->now; /* the rest goes at once */
+	} else {
+		d->retries = k->overdue ? ss_min(d->retries + 1, RETRY_TIMES + 1) : 0;
+		ss_order_report(core, dev, OVERDUE, k->overdue);
+		/* After a bypass no question tells that the device is idle. A synchronization
+		 * may. */
+		if (k->overdue && !ss_distrusted(core))
+			retry = k->now + (ss_max(apart(core), RETRY_MS) << (d->retries - 1));
+		if (retry)
+			k->next_due = ss_min(k->next_due, retry);
+	}
+	atomic_store(&d->asks_again, ss_min(retry, k->next_due));
+	atomic_store(&d->looking, false);
+	return k->next_due == UINT64_MAX ? UINT64_MAX : k->next_due - k->now;
+}
+
+static bool has_memory(struct ss_core *core, int dev)
+{
+	return atomic_load_explicit(&ss_device_memory(core, dev)->reserved, memory_order_relaxed);
 }
 
 uint64_t ss_decay_next(struct ss_core *core, int dev)
 {
-	struct ss_device_pools *d = ss_device_pools(core, dev);
-	struct look k = {
-		.now = ss_now_ms(core), .decays = true, .most = AT_ONCE, .next = UINT64_MAX};
-	uint64_t looks = atomic_load(&d->look) + apart(core), retry;
+	struct look k = {.now = ss_now_ms(core), .byte_limit = AT_ONCE};
+	uint64_t again = atomic_load(&ss_device_pools(core, dev)->asks_again);
 
-	if (!atomic_load(&ss_device_memory(core, dev)->reserved))
+	if (!has_memory(core, dev))
 		return UINT64_MAX;
-	/* A call of the application has looked lately, and the next one may be under way. */
-	if (looks > k.now && !d->more)
-		return looks - k.now;
-	atomic_store(&d->look, k.now + apart(core));
+	/* Frees meanwhile do not make it ask the streams any earlier. */
+	if (again > k.now)
+		return again - k.now;
 	ss_fence_poll(core, NULL, -1);
+	return look_by_age(core, dev, &k);
+}
+
+/* ---- who is told ------------------------------------------------------------------------ */
+
+void ss_decay_watch(struct ss_core *core, ss_decay_waker *wake, void *arg)
+{
+	if (wake)
+		core->pools->wake_arg = arg;
+	atomic_store(&core->pools->wake, wake);
+	for (int dev = 0; dev < core->devices; dev++)
+		ss_order_report(core, dev, UNWATCHED, !wake);
+	if (wake)
+		ss_decay_notify(core);
+}
+
+/* Has the watcher look in `ms`; UINT64_MAX: nothing will be due. */
+static void wake_in(struct ss_core *core, uint64_t ms)
+{
+	ss_decay_waker *wake = atomic_load(&core->pools->wake);
+
+	if (wake && ms != UINT64_MAX)
+		wake(core->pools->wake_arg, ms);
+}
+
+void ss_decay_notify(struct ss_core *core)
+{
+	if (!atomic_exchange(&core->fast->notifies, true))
+		ss_hits_end(core);
+}
+
+void ss_decay_wake(struct ss_core *core)
+{
+	if (!atomic_load_explicit(&core->fast->notifies, memory_order_relaxed) ||
+	    !atomic_exchange(&core->fast->notifies, false))
+		return;
+	ss_hits_end(core);
+	wake_in(core, apart(core));
+}
+
+/* ---- calls of the application ------------------------------------------------------------- */
+
+void ss_decay_each_sync(struct ss_core *core, int dev)
+{
+	ss_order_report(core, dev, WANTED, true);
+}
+
+void ss_decay_synchronized(struct ss_core *core, int dev, bool idle)
+{
+	struct ss_device_pools *d = ss_device_pools(core, dev);
+	unsigned why = ss_order_reported(core, dev);
+	struct look k = {.now = ss_now_ms(core)};
+
+	if (!has_memory(core, dev))
+		return;
+	/* A stream that was destroyed may still run. Only a device-wide wait waits for it. */
+	k.device_idle = idle && !ss_zombies_poll(core, dev);
+	if (why & (OVERDUE | UNWATCHED) &&
+	    (!core->opt.decay_ms || k.now >= atomic_load(&d->next_look)))
+		wake_in(core, look_by_age(core, dev, &k));
+	else if (why & WANTED)
+		look(core, dev, &k);
+}
+
+void ss_decay_run(struct ss_core *core, int dev, bool device_idle)
+{
+	struct look k = {.ages = true, .device_idle = device_idle};
+
+	if (dev < 0 || dev >= core->devices || !atomic_load(&ss_device_pools(core, dev)->def))
+		return;
+	k.now = ss_now_ms(core);
 	SS_POOLS_EACH(pool, core, dev)
-		look_for_idle(pool, &k);
-	/* That frees have completed nobody else asks. */
-	if (k.waits || k.others)
-		k.idle = ss_device_may_give(core, dev, SS_GIVE_QUERIED);
-	if (k.idle || k.others)
-		SS_POOLS_EACH(pool, core, dev)
-			decay_pool(pool, &k);
-	SS_POOLS_EACH(pool, core, dev)
-		look_for_next(pool, &k);
-	d->more = k.late && k.given;
-	if (d->more)
-		return 0;
-	d->retries = k.late ? ss_min(d->retries + 1, RETRY_TIMES + 1) : 0;
-	if (k.late) {
-		retry = ss_max(apart(core), RETRY_MS) << (d->retries - 1);
-		k.next = ss_min(k.next, k.now + retry);
-	}
-	return k.next == UINT64_MAX ? k.next : k.next - k.now;
+		release_of_pool(pool, &k);
+}
+
+void ss_freed_idle(struct ss_core *core, int dev)
+{
+	if (ss_device_low(core, dev))
+		ss_decay_run(core, dev, !ss_zombies_poll(core, dev));
 }

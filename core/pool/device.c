@@ -113,7 +113,7 @@ void ss_device_initial(struct ss_pool *pool)
 			" bytes to reserve\n",
 			dev, growth.size);
 	ss_tell_growth(core);
-	ss_decay_begin(core);
+	ss_decay_wake(core);
 }
 
 /* ---- from outside ---------------------------------------------------------------------- */
@@ -282,6 +282,7 @@ void ss_device_reset_begin(struct ss_core *core, int dev, bool idle)
 	ss_order_reset(core, dev);
 	atomic_store(&d->initial_done, false);
 	atomic_store(&d->busy, NULL);
+	atomic_store(&d->asks_again, 0);
 	ss_nearly_full_set(core, dev, false);
 	atomic_store(&ss_device_memory(core, dev)->woken, false);
 	atomic_store(&ss_device_memory(core, dev)->low, false);

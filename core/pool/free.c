@@ -46,13 +46,6 @@ static void account(struct ss_pool *pool, struct ss_stream_cache *q, struct ss_b
 				 (completed ? SS_TRACE_F_REUSABLE : 0));
 }
 
-/* Does this free look for idle memory? Where every free comes here, because the hot path is closed,
- * as seldom as if it were open: a recording must not change what it records, nor a watcher. */
-static bool looks(const struct ss_core *core, struct ss_stream_cache *q)
-{
-	return !(core->fast->slow || atomic_load(&core->fast->unwatched)) || ss_cache_looks(q);
-}
-
 /* Can the arena of q take what is freed? */
 static bool ready(struct ss_stream_cache *q)
 {
@@ -70,7 +63,6 @@ enum ss_status ss_free_stream(struct ss_core *core, const struct ss_found *f,
 	struct ss_pool *pool = f->pool;
 	struct ss_stream_cache *q = ss_cache_get(&pool->caches, tl);
 	struct ss_block *b = f->block;
-	bool look;
 
 	if (!q || !ready(q))
 		return SS_ERR_NOMEM;
@@ -78,7 +70,6 @@ enum ss_status ss_free_stream(struct ss_core *core, const struct ss_found *f,
 		return SS_ERR_INVALID;
 	ss_timeline_marked(tl);
 	ss_set_slot(b, q->slot);
-	look = looks(core, q);
 	account(pool, q, b, ss_timeline_native(tl), false);
 	if (unlikely(b->front))
 		b = ss_front_join(pool, b);
@@ -101,9 +92,7 @@ enum ss_status ss_free_stream(struct ss_core *core, const struct ss_found *f,
 		ss_cache_push(q, b);
 	if (unlikely(atomic_load_explicit(&pool->dying, memory_order_acquire)))
 		ss_pool_reap(pool);
-	if (look)
-		ss_decay_tick(core, ss_timeline_device(tl));
-	ss_decay_begin(core);
+	ss_decay_wake(core);
 	return SS_OK;
 }
 
@@ -183,8 +172,7 @@ static enum ss_status free_everywhere(struct ss_core *core, const struct ss_foun
 		ss_fence_serve(core, null, high ? SS_FENCE_OWN : SS_FENCE_JOINING);
 	if (atomic_load_explicit(&pool->dying, memory_order_acquire))
 		ss_pool_reap(pool);
-	ss_decay_tick(core, dev);
-	ss_decay_begin(core);
+	ss_decay_wake(core);
 	return SS_OK;
 }
 

@@ -53,7 +53,7 @@ static enum ss_status give_up(struct ss_request *r, uint64_t reserved)
 	if (r->grown && ss_reserved(pool) > reserved && ss_may_give(pool, SS_GIVE_UNASKED))
 		ss_pool_release(pool, reserved, UINT64_MAX, SS_TRACE_TRIM_OOM);
 	if (r->grown)
-		ss_decay_begin(ss_core_of(pool));
+		ss_decay_wake(ss_core_of(pool));
 	ss_pool_lock(pool);
 	pool->st.out_of_memory += r->status == SS_ERR_NOMEM;
 	ss_pool_unlock(pool);

@@ -61,21 +61,22 @@ struct ss_pools {
 	struct ss_table by_handle;
 	uint64_t next_handle;
 	_Atomic uint64_t next_export;
-	void (*begin)(void); /* ss_decay_watch() */
+	_Atomic(ss_decay_waker *) wake; /* ss_decay_watch() */
+	void *wake_arg;
 	struct ss_device_pools {
 		atomic_bool known;
 		_Atomic(struct ss_pool *) def, classic, current;
 		struct ss_pool *spare;  /* pools that are gone, for the next; lock */
 		_Atomic uint64_t peers; /* with access to its classic memory */
 		atomic_bool initial_done;
-		atomic_bool each_sync;              /* something is to go at any synchronization */
-		_Atomic uint64_t settled;           /* ranges that were seen to complete */
-		_Atomic uint64_t look;              /* ms: when decay looks next */
-		_Atomic(struct ss_timeline *) busy; /* not at its end when decay looked */
-		/* Looks of the watcher after which something was still due */
-		uint64_t retries;
-		bool more;                  /* it goes on at once */
-		struct ss_pool_stats ended; /* of pools that are no more; lock */
+		_Atomic uint64_t settled; /* ranges that were seen to complete */
+		/* ms: a synchronization looks for old memory no earlier than that */
+		_Atomic uint64_t next_look;
+		atomic_bool looking;         /* a thread looks for old memory; guards `retries` */
+		unsigned retries;            /* looks in a row after which something was overdue */
+		_Atomic uint64_t asks_again; /* ms: the watcher asks the device no earlier; or 0 */
+		_Atomic(struct ss_timeline *) busy; /* not at its end when a thread asked last */
+		struct ss_pool_stats ended;         /* of pools that are no more; lock */
 		uint64_t ended_count;
 	} dev[SS_MAX_DEVICES];
 };

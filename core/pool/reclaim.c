@@ -104,7 +104,7 @@ static uint64_t take_completed(struct ss_pool *pool, struct ss_stream_cache *q)
 		count += b->n != 0;
 		if (b->n)
 			record_reusable(pool, b);
-		b->n = b->n ? ss_freed_by(q->tl, b->n, now) : since;
+		b->n = b->n ? now : since;
 		ss_completed_insert(&pool->mem, b);
 	}
 	return count;

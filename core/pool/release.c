@@ -10,8 +10,7 @@
 
 /* ---- may it go? ------------------------------------------------------------------------- */
 
-/* Asks every stream of the device, first the one that was busy when somebody asked last. The next
- * synchronization of the one that is in the way lets decay look again. */
+/* Asks every stream of the device, first the one that was busy when somebody asked last. */
 static bool queried(struct ss_core *core, int dev)
 {
 	struct ss_device_pools *d = ss_device_pools(core, dev);
@@ -19,7 +18,6 @@ static bool queried(struct ss_core *core, int dev)
 	bool idle = ss_device_ask(core, dev, &busy);
 
 	atomic_store(&d->busy, busy);
-	ss_order_watch(core, dev, busy);
 	return idle;
 }
 

@@ -58,13 +58,12 @@ uint64_t ss_ipc_release(struct ss_pool *pool, bool all);
 
 /* ---- when it goes: decay.c. No lock held. -------------------------------------------- */
 
-/* Something of dev is to go at any synchronization, not only now and then. */
+/* Something of dev is to go at a synchronization: a threshold, a trim or the end of a pool says
+ * so. */
 void ss_decay_each_sync(struct ss_core *core, int dev);
 /* order's callback. */
 ss_synchronized ss_decay_synchronized;
-/* Frees drive decay as well, now and then. */
-void ss_decay_tick(struct ss_core *core, int dev);
-/* Memory has become idle: if nobody watches, the watcher begins. */
-void ss_decay_begin(struct ss_core *core);
+/* Memory has become idle. The watcher is told, if it asked for that. */
+void ss_decay_wake(struct ss_core *core);
 
 #endif

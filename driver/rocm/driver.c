@@ -252,7 +252,6 @@ struct ss_driver ss_rocm_driver(void)
 		.fence_wait = ss_rocm_fence_wait,
 		.fence_release = ss_rocm_fence_release,
 		.now_ms = now_ms,
-		.real_time = true,
 		.sleep_ms = sleep_ms,
 		.pause = pause_now,
 		.nap = nap,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread that gives idle memory back in a program that makes no call.
+ * The thread that releases idle memory when it was idle for SOMASHIM_DECAY_MS.
  *
- * The core calls begin() at the first free after which nobody watches (ss_decay_watch). The thread
- * sleeps until memory may be due, looks, and sleeps until the core says that more will be. When
- * nothing is idle it has the core call again at the next free, looks once more a while later, and
- * ends.
+ * The core calls wake() when memory becomes idle. The thread sleeps until the core says that it has
+ * to look (ss_decay_next), and whenever it was awake it asks to be told of the next free. So idle
+ * memory that is not due wakes nobody. When nothing is idle that could go, the thread looks once
+ * more a while later, for a free that was a hit just then, and ends.
  *
  * Before a fork, at exit and around a reset of the device the thread is brought to where it makes
  * no call. All waits for it are bounded: it may be inside a call of the runtime that waits for a
@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/deadline.h"
 #include "core/base/thread.h"
 #include "driver/rocm/rocm.h"
 #include "shim/process/decay_thread.h"
@@ -28,43 +29,52 @@
 #include "shim/process/service.h"
 
 #define NEVER UINT64_MAX
-#define LAST_LOOK_MS 100  /* it looks for the last time so long after the last but one, at least */
-#define LEAST_MS 10       /* it sleeps so long where the clock does not tell */
-#define CAPTURE_MS 10     /* while a stream captures nothing goes back: how often to ask */
-#define STACK (256 << 10) /* bytes */
-#define PATIENCE_MS 1000  /* how long others wait for a call of the thread */
+#define FAR_MS (1ull << 40) /* longer than anybody sleeps */
+/* It looks for the last time so long after the last but one, at least */
+#define LAST_LOOK_MS 100
+#define LEAST_MS 10         /* it sleeps so long where the clock does not tell */
+#define CAPTURE_MS 10       /* while a stream captures nothing is released: how often to ask */
+#define STACK (256 << 10)   /* bytes */
+#define PATIENCE_MS 1000    /* how long others wait for a call of the thread */
 /* The live page tells of frees that late, at most: a program that is silent may be killed */
 #define SHOW_MS 100
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed; /* of what follows; its clock is CLOCK_MONOTONIC */
 static bool running;           /* there is a thread */
-static bool watching;          /* it need not be called: no free can go unnoticed */
+static bool ending;            /* it ends after its next look, if nobody wakes it before */
 static bool working;           /* it is in the core or in HIP */
 static bool stopped;           /* it ends, and there will be no other */
 static unsigned paused;
+/* When the thread has to look for idle memory, and to show its figures; ms of CLOCK_MONOTONIC */
+static uint64_t look_at = NEVER, show_at = NEVER;
 static pthread_t thread;
 static pid_t owner; /* the process that has the thread */
 
-static struct timespec in_ms(clockid_t clock, uint64_t ms)
+static uint64_t now_ms(void)
 {
-	struct timespec t;
+	return ss_monotonic_ns() / 1000000;
+}
 
-	clock_gettime(clock, &t);
-	if (ms > INT32_MAX)
-		ms = INT32_MAX;
-	t.tv_sec += (time_t)(ms / 1000);
-	t.tv_nsec += (long)(ms % 1000) * 1000000;
-	if (t.tv_nsec >= 1000000000) {
-		t.tv_nsec -= 1000000000;
-		t.tv_sec++;
-	}
-	return t;
+static uint64_t in_ms(uint64_t ms)
+{
+	return now_ms() + (ms < FAR_MS ? ms : FAR_MS);
+}
+
+static struct timespec at_ms(uint64_t ms)
+{
+	return (struct timespec){(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
+}
+
+static void advance(uint64_t *to, uint64_t ms)
+{
+	if (ms != NEVER && in_ms(ms) < *to)
+		*to = in_ms(ms);
 }
 
 /* ---- the thread --------------------------------------------------------------- */
 
-/* Gives back what is due. Returns in how many ms to look again, or NEVER. No lock held. */
+/* Releases what is due. Returns in how many ms to look again, or NEVER. No lock held. */
 static uint64_t look(void)
 {
 	uint64_t next = NEVER, ms;
@@ -82,71 +92,83 @@ static uint64_t look(void)
 	return next;
 }
 
-static bool is_before(const struct timespec *a, const struct timespec *b)
+/* Sleeps until something is due, and as long as the thread is paused. Returns the time that was
+ * waited for. The program's clock may stand still. The kernel's does not, and would end each sleep
+ * at once. Lock held. */
+static uint64_t nap(void)
 {
-	return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
-}
-
-/* Sleeps for that time, and as long as the thread is paused. The program's clock may stand still.
- * The kernel's does not, and would end each sleep at once. Lock held. */
-static void nap(uint64_t ms)
-{
-	struct timespec least = {.tv_nsec = LEAST_MS * 1000000}, end = in_ms(CLOCK_MONOTONIC, ms);
-	bool over = false, slept = false;
+	struct timespec least = {.tv_nsec = LEAST_MS * 1000000}, end;
+	bool over = false;
+	uint64_t due = 0;
 
 	while (!stopped && (paused || !over)) {
-		struct timespec now;
-
-		if (over)
+		if (over) {
 			pthread_cond_wait(&changed, &lock);
-		else
-			over = pthread_cond_timedwait(&changed, &lock, &end) == ETIMEDOUT;
-		now = in_ms(CLOCK_MONOTONIC, 0);
-		if (!over || slept || !is_before(&now, &end))
 			continue;
-		slept = true;
+		}
+		due = look_at < show_at ? look_at : show_at;
+		end = at_ms(due);
+		over = pthread_cond_timedwait(&changed, &lock, &end) == ETIMEDOUT;
+		if (!over || now_ms() >= due)
+			continue;
 		pthread_mutex_unlock(&lock);
 		nanosleep(&least, NULL);
 		pthread_mutex_lock(&lock);
 	}
+	return due;
+}
+
+/* Does what is due. `relaxed`: captures of other threads allow the calls of this one. No lock
+ * held. */
+static void work(bool looks, bool *relaxed)
+{
+	hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
+	uint64_t ms = NEVER;
+
+	ss_decay_notify(ss_core);
+	if (!*relaxed)
+		*relaxed = REAL(hipThreadExchangeStreamCaptureMode, &mode) == hipSuccess;
+	if (*relaxed && looks)
+		ms = look();
+	if (*relaxed && !ss_capture_live())
+		ss_live_tick();
+	pthread_mutex_lock(&lock);
+	advance(&look_at, ms);
+	pthread_mutex_unlock(&lock);
 }
 
 static void *run(void *arg)
 {
-	hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
-	uint64_t ms = ss_options.decay_ms; /* what was freed just now is not due before */
 	bool relaxed = false;
 
 	(void)arg;
 	prctl(PR_SET_NAME, "somashim-decay");
 	pthread_mutex_lock(&lock);
 	for (;;) {
-		uint64_t part = ms > SHOW_MS && ss_live_is_shown() ? SHOW_MS : ms;
-		nap(part);
+		uint64_t due = nap();
+		bool looks = look_at <= due;
+
 		if (stopped)
 			break;
+		if (looks)
+			look_at = NEVER;
+		if (show_at <= due)
+			show_at = NEVER;
 		working = true;
 		pthread_mutex_unlock(&lock);
-		if (!relaxed) /* captures of other threads then allow its calls */
-			relaxed = REAL(hipThreadExchangeStreamCaptureMode, &mode) == hipSuccess;
-		if (part == ms || !relaxed)
-			ms = relaxed ? look() : NEVER;
-		else
-			ms -= part;
-		if (relaxed && !ss_capture_live())
-			ss_live_tick();
+		work(looks, &relaxed);
 		pthread_mutex_lock(&lock);
 		working = false;
 		pthread_cond_broadcast(&changed);
-		if (ms != NEVER)
+		if (look_at != NEVER || show_at != NEVER)
 			continue;
-		if (!watching)
+		if (ending)
 			break;
-		/* From here on a free calls begin(). One that is under way may not know that
+		/* From here on a free calls wake(). One that is under way may not know that
 		 * yet. */
-		watching = false;
-		ss_decay_unwatched(ss_core);
-		ms = ss_options.decay_ms > LAST_LOOK_MS ? ss_options.decay_ms : LAST_LOOK_MS;
+		ending = true;
+		advance(&look_at,
+			ss_options.decay_ms > LAST_LOOK_MS ? ss_options.decay_ms : LAST_LOOK_MS);
 	}
 	running = false;
 	if (!stopped)
@@ -176,28 +198,36 @@ static bool start(void)
 	return !error;
 }
 
-/* Memory becomes idle, and nobody watches. */
-static void begin(void)
+/* Memory has become idle: the thread looks in `ms`, if it would not earlier. */
+static void wake(void *arg, uint64_t ms)
 {
 	bool failed = false;
 
+	(void)arg;
 	pthread_mutex_lock(&lock);
 	if (!stopped) {
-		watching = true;
-		if (!running)
-			running = start();
-		failed = stopped = !running;
+		ending = false;
+		advance(&look_at, ms);
+		if (ss_live_is_shown())
+			advance(&show_at, SHOW_MS);
+		if (running)
+			pthread_cond_broadcast(&changed);
+		else if (look_at != NEVER || show_at != NEVER)
+			failed = stopped = !(running = start());
 	}
 	pthread_mutex_unlock(&lock);
-	if (failed && ss_options.verbose)
-		ss_shim_log("no thread for idle memory: only calls of the program give it back");
+	if (!failed)
+		return;
+	ss_decay_watch(ss_core, NULL, NULL);
+	if (ss_options.verbose)
+		ss_shim_log("no thread for idle memory: only synchronizations release it");
 }
 
 /* ---- the ends ------------------------------------------------------------------- */
 
 void ss_decay_thread_pause(void)
 {
-	struct timespec end = in_ms(CLOCK_MONOTONIC, PATIENCE_MS);
+	struct timespec end = at_ms(in_ms(PATIENCE_MS));
 
 	pthread_mutex_lock(&lock);
 	paused++;
@@ -231,9 +261,11 @@ static void in_child(void)
 
 void ss_decay_thread_stop(void)
 {
-	struct timespec end = in_ms(CLOCK_REALTIME, PATIENCE_MS);
+	struct timespec end;
 	bool join;
 
+	clock_gettime(CLOCK_REALTIME, &end); /* which this function takes */
+	end.tv_sec += PATIENCE_MS / 1000;
 	pthread_mutex_lock(&lock);
 	/* A child by a fork that libc does not know of has no thread. */
 	join = running && !stopped && owner == getpid();
@@ -256,7 +288,7 @@ void ss_decay_thread_init(void)
 		 * that the thread may need to come to its end, so it must be there already. */
 		(void)ss_thread_record();
 		pthread_atfork(before_fork, ss_decay_thread_resume, in_child);
-		ss_decay_watch(ss_core, begin);
+		ss_decay_watch(ss_core, wake, NULL);
 	}
 	pthread_condattr_destroy(&attr);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread that gives idle memory back in a program that makes no call. It exists only while
- * there is idle memory: a free starts it, and it ends when nothing is left that could go back.
+ * The thread that releases idle memory. It exists only while there is idle memory: a free starts
+ * it, and it ends when nothing is left that could go.
  */
 #ifndef SS_SHIM_DECAY_THREAD_H
 #define SS_SHIM_DECAY_THREAD_H

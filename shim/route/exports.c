@@ -10,7 +10,6 @@
 
 #include "driver/rocm/map_turn.h"
 #include "shim/alloc/debt.h"
-#include "shim/alloc/decay.h"
 #include "shim/alloc/device_memory.h"
 #include "shim/alloc/graph_memory.h"
 #include "shim/alloc/last_error.h"
@@ -46,8 +45,6 @@
 		if (unlikely(ss_pass(kind))) \
 			return FORWARD(name, args); \
 		SS_SERVED; \
-		if (kind != SS_ENTRY_ERROR) \
-			ss_decay_due(); \
 		CHECKED(name, do_##name args) \
 	}
 
@@ -80,7 +77,6 @@
 		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
 			return FORWARD(name, args); \
 		SS_SERVED; \
-		ss_decay_due(); \
 		CHECKED(name, do_##name args) \
 	} \
 	EXPORT_GATED(name, params, args)
@@ -97,7 +93,6 @@
 		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
 			return FORWARD(name, args); \
 		SS_SERVED; \
-		ss_decay_due(); \
 		CHECKED_BEGIN(name); \
 		before; \
 		ss_enter(); \
@@ -132,7 +127,6 @@
 		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
 			return FORWARD(name, args); \
 		SS_SERVED; \
-		ss_decay_due(); \
 		ss_observer_add(-1, SS_OBSERVER_PINNED); \
 		ss_enter(); \
 		err = FORWARD(name, args); \
@@ -150,7 +144,6 @@
 		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
 			return FORWARD(name, args); \
 		SS_SERVED; \
-		ss_decay_due(); \
 		ss_observer_add(-1, extra); \
 		CHECKED_BEGIN(name); \
 		ss_enter(); \
@@ -205,7 +198,6 @@
 			return FORWARD(name, args); \
 		SS_SERVED; \
 		hipError_t err; \
-		ss_decay_due(); \
 		CHECKED_BEGIN(name); \
 		before; \
 		ss_graph_memory_reserve(dev); \
@@ -239,7 +231,6 @@ static inline int ss_code_device(const void *image, const char *path)
 		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
 			return FORWARD(name, args); \
 		SS_SERVED; \
-		ss_decay_due(); \
 		return ss_result(SS_LIMITED(TAKE_DEVICE extra, TAKE_BYTES extra, TAKE_KEY extra, \
 					    FORWARD(name, args))); \
 	}
@@ -283,7 +274,6 @@ static inline int ss_code_device(const void *image, const char *path)
 		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
 			return FORWARD(name, args); \
 		SS_SERVED; \
-		ss_decay_due(); \
 		CHECKED_BEGIN(name); \
 		if (NODE_EXCEEDS extra) \
 			REFUSE; \

@@ -99,13 +99,15 @@ static void decay(void)
 	CHECK(given() == 0);
 }
 
-/* Where no call comes, a watcher gives back what is due. A free calls for it once, also where all
- * frees are hits; while a stream is busy nothing goes. */
-static unsigned begun;
+/* A watcher releases what is due, and synchronizations leave that to it. A free tells it once, also
+ * where all frees are hits; while a stream is busy nothing goes. */
+static unsigned woken;
+static uint64_t woken_ms;
 
-static void count_begun(void)
+static void count_woken(void *arg, uint64_t ms)
 {
-	begun++;
+	woken++;
+	woken_ms = ms;
 }
 
 static void decay_watched(void)
@@ -113,25 +115,26 @@ static void decay_watched(void)
 	struct op tick = {.kind = OP_TICK, .n = 1500}, half = {.kind = OP_TICK, .n = 500};
 	struct ss_core *core = W->core;
 
-	begun = 0;
-	D(tick, stream(0, NB), alloc(0, S(0), BIG), alloc(2, S(0), 4096), ssync(S(0)), tick);
-	ss_decay_watch(core, count_begun);
-	CHECK(ss_decay_next(core, 0) == UINT64_MAX && begun == 0);
+	woken = 0;
+	ss_decay_watch(core, count_woken, NULL);
+	D(stream(0, NB), alloc(0, S(0), BIG), alloc(2, S(0), 4096), ssync(S(0)), tick);
+	CHECK(ss_decay_next(core, 0) == UINT64_MAX && woken == 0);
 	for (int i = 0; i < 20; i++)
 		D(alloc(1, S(0), 4096), free_(1, S(0)));
-	CHECK(begun == 1);
+	CHECK(woken == 1 && woken_ms <= 251);
 	D(ssync(S(0)), tick);
 	CHECK(ss_decay_next(core, 0) == UINT64_MAX); /* in each segment something is in use */
 	D(tick, free_(0, S(0)), ssync(S(0)));
-	CHECK(begun == 1 && given() > BIG);
+	CHECK(woken == 1 && given() > BIG);
 	CHECK(ss_decay_next(core, 0) <= 1000);
 	D(half);
 	CHECK(ss_decay_next(core, 0) <= 500 && given() > BIG);
-	D(tick);
+	D(tick, ssync(S(0)));
+	CHECK(given() > BIG);
 	CHECK(ss_decay_next(core, 0) == UINT64_MAX && given() < BIG);
-	ss_decay_unwatched(core);
+	ss_decay_notify(core);
 	D(alloc(0, S(0), BIG), kernel(S(0)), stall(S(0)), free_(0, S(0)));
-	CHECK(begun == 2);
+	CHECK(woken == 2);
 	for (int i = 0; i < 10; i++) {
 		D(tick);
 		CHECK(ss_decay_next(core, 0) < 32000 && given() > BIG);
@@ -143,6 +146,28 @@ static void decay_watched(void)
 	CHECK(ss_decay_next(core, 0) <= 1000 && given() > BIG);
 	D(tick);
 	CHECK(ss_decay_next(core, 0) == UINT64_MAX && given() < BIG);
+}
+
+/* The device is busy whenever the watcher looks, and idle at each synchronization: those release
+ * what is overdue, and the watcher is told when more is due. */
+static void decay_overdue(void)
+{
+	struct op tick = {.kind = OP_TICK, .n = 1500};
+	struct op run = {.kind = OP_ADVANCE, .a = 1, .b = 255};
+	struct ss_core *core = W->core;
+
+	woken = 0;
+	ss_decay_watch(core, count_woken, NULL);
+	D(stream(0, NB), alloc(0, S(0), BIG), free_(0, S(0)));
+	CHECK(woken == 1);
+	for (int i = 0; i < 2; i++) {
+		D(kernel(S(0)), stall(S(0)), tick);
+		CHECK(ss_decay_next(core, 0) < 32000 && given() == BIG);
+		D((struct op){.kind = OP_RELEASE}, run, tick);
+		woken = 0;
+		D(ssync(S(0)));
+		CHECK(i ? woken == 0 && given() == 0 : woken == 1 && woken_ms == 1000);
+	}
 }
 
 /* A fence that covers a kernel that came later is never waited for. */
@@ -359,6 +384,7 @@ const struct d_test directed_memory[] = {
 	T(decay),
 	T(decay_watched),
 	{"decay_watched_where_release_waits", decay_watched, .release_waits = true},
+	{"decay_overdue", decay_overdue, .release_waits = true},
 	{"late_fence", late_fence, .vram = 48},
 	{"internal", internal, .vram = 48},
 	T(busy_left_alone),

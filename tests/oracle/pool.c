@@ -201,16 +201,15 @@ static void reset(struct world *w, int dev)
 	pools_fetch(w, dev);
 }
 
-static void nothing(void)
+static void nothing(void *arg, uint64_t ms)
 {
 }
 
-/* What the shim's thread does where no call comes, and then it ends: the next free calls for
- * another. */
-static void watch(struct world *w, int d)
+/* What the shim's thread does: it looks, and the next free tells it. Or there is none. */
+static void watch(struct world *w, int d, bool any)
 {
+	ss_decay_watch(w->core, any ? nothing : NULL, NULL);
 	(void)ss_decay_next(w->core, d);
-	ss_decay_watch(w->core, nothing);
 }
 
 bool op_pool(struct world *w, const struct op *op)
@@ -242,10 +241,8 @@ bool op_pool(struct world *w, const struct op *op)
 			w->peers[d] |= op->c & 3;
 		return true;
 	case OP_HOUSEKEEP:
-		if (op->c & 1)
-			ss_decay_poll(w->core);
-		else if (op->c & 2)
-			watch(w, d);
+		if (op->c & 3)
+			watch(w, d, op->c & 1);
 		else
 			ss_decay_run(w->core, d, false);
 		return true;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program frees its memory and then makes no HIP call: the memory goes back by itself, by a
- * thread that exists only as long as there is something to give back. And what a program may do
- * meanwhile that such a thread must not disturb: fork, exec, every way to exit, signals, captures,
- * resets, streams that wait for the host. Needs a short SOMASHIM_DECAY_MS.
+ * A program frees its memory and then makes no HIP call: the memory is released by itself, by a
+ * thread that exists only as long as something is idle, and sleeps until it is due. And what a
+ * program may do meanwhile that such a thread must not disturb: fork, exec, every way to exit,
+ * signals, captures, resets, streams that wait for the host. Needs a short SOMASHIM_DECAY_MS.
  *
  * While the program is silent it looks at the device past the runtime (device_free of the software
  * device).
@@ -183,6 +183,15 @@ static void devices(void)
 	SOON(is_back() && device_free(1) + SLACK >= first);
 }
 
+/* A segment that is larger than what the thread releases at once. */
+static void large(void)
+{
+	OK(hipMalloc(&p[0], 5 * 512 * MIB));
+	CHECK(device_free(0) + 4 * 512 * MIB <= before);
+	OK(hipFree(p[0]));
+	SOON(is_back());
+}
+
 /* A thread only while something is idle, and none for a program that holds all it has. */
 static void none(void)
 {
@@ -200,11 +209,15 @@ static void none(void)
 	SOON(device_free(0) >= left + ALL / 2 - SLACK);
 }
 
+/* Synchronizations do the work of a thread that is not there. */
 static void off(void)
 {
-	take(false);
-	give(false);
-	CHECK(!decay_thread());
+	for (int async = 0; async < 2; async++) {
+		take(async);
+		give(async);
+		SOON(hipStreamSynchronize(stream) == hipSuccess && is_back());
+		CHECK(!decay_thread());
+	}
 }
 
 /* A stream that waits for the host: nothing goes, nothing hangs, and what is freed goes when it
@@ -230,6 +243,39 @@ static void stuck(void)
 	give(true);
 	usleep(200000); /* and it ends while it is stuck */
 	_exit(0);
+}
+
+/* How often the thread was woken. */
+static unsigned wakes(void)
+{
+	char path[64], line[256];
+	unsigned n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", decay_thread());
+	f = fopen(path, "r");
+	CHECK(f);
+	while (fgets(line, sizeof(line), f))
+		sscanf(line, "voluntary_ctxt_switches: %u", &n);
+	fclose(f);
+	return n;
+}
+
+/* Idle memory that is not due wakes nobody, though the process has a live page. SOMASHIM_DECAY_MS
+ * is far more than the test takes. */
+static void sleeps(void)
+{
+	unsigned before_nap;
+
+	take(true);
+	give(true);
+	OK(hipStreamSynchronize(stream));
+	SOON(decay_thread());
+	usleep(500000); /* the page has told of the frees */
+	before_nap = wakes();
+	usleep(700000);
+	CHECK(wakes() <= before_nap + 1);
+	CHECK(device_free(0) + ALL / 2 <= before);
 }
 
 /* ---- what must not be disturbed ----------------------------------------------------------- */
@@ -430,12 +476,13 @@ int main(int argc, char **argv)
 		{"stuck", stuck},   {"signals", signals},
 		{"forks", forks},   {"captures", captures},
 		{"resets", resets}, {"threads", threads},
+		{"sleeps", sleeps}, {"large", large},
 	};
 
 	CHECK(preloaded());
 	CHECK(argc > 1);
 	if (!sim_call("somasim_device_free_bytes"))
-		/* A real device is asked by a call of HIP, which may drive decay itself */
+		/* A real device is asked by a call of HIP, so the program is never silent */
 		return SKIP;
 	alarm(300);
 	if (!strcmp(argv[1], "signals")) { /* before the runtime makes threads of its own */

@@ -37,7 +37,7 @@ for call in "mutants.sh --jobs" "mutants.sh --programs x" "mutants.sh 1x" "oracl
 	"placement.sh nothing" "placement.sh --logs" "rpm.sh" "rpm.sh a b" "test.sh --quick more" "try-packages.sh deb nothing" \
 	"viewers.sh x" "gpu.sh --only" "gpu.sh --limit x" "options-document.sh" "format.sh --check none.c" "layers.sh none" \
 	"known-problems.sh none" "rocm-matrix.sh none" "demo.sh none.csv" "dist.sh --sim more" "bench/count.sh a b" "bench/gate.sh --logs x" \
-	"bench/behind.sh --seed" "bench/run.sh none"; do
+	"bench/behind.sh --seed" "bench/debts.sh --rounds" "bench/run.sh none"; do
 	call 2 $call
 	[ -s ../err ] || { echo "$call: nothing is said"; bad=1; }
 done

@@ -31,15 +31,13 @@ static struct ss_fake *fake;
 static struct {
 	unsigned count;
 	int dev;
-	struct ss_timeline *tl;
 	bool idle;
 } reported;
 
-static inline void synchronized(struct ss_core *c, int dev, struct ss_timeline *tl, bool idle)
+static inline void synchronized(struct ss_core *c, int dev, bool idle)
 {
 	reported.count++;
 	reported.dev = dev;
-	reported.tl = tl;
 	reported.idle = idle;
 }
 
@@ -55,7 +53,11 @@ static inline int setup(void **state)
 	ss_options_default(&core.opt);
 	core.devices = 2;
 	core.serial = ++serials;
-	return ss_order_init(&core, synchronized) ? 0 : -1;
+	if (!ss_order_init(&core, synchronized))
+		return -1;
+	for (int dev = 0; dev < core.devices; dev++)
+		ss_order_report(&core, dev, 1, true);
+	return 0;
 }
 
 static inline int teardown(void **state)

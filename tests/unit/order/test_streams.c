@@ -331,7 +331,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-static void ignore(struct ss_core *c, int dev, struct ss_timeline *tl, bool idle)
+static void ignore(struct ss_core *c, int dev, bool idle)
 {
 }
 
@@ -349,7 +349,7 @@ static void test_threads(void **state)
 		ss_all_reached(&core, 0, ss_all_mark(&core, 0, 3), true);
 		ss_zombies_poll(&core, 0);
 		ss_device_ask(&core, 1, &busy);
-		ss_order_report_each(&core, 0);
+		ss_order_report(&core, 0, 1, i & 1);
 	}
 	for (int i = 0; i < 3; i++)
 		pthread_join(thread[i], NULL);
