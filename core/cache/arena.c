@@ -9,36 +9,6 @@
  */
 #include "core/cache/hit.h"
 
-struct ss_arena_lists {
-	struct ss_block *first[SS_CLASSES];
-};
-
-void ss_arena_init(struct ss_stream_cache *q)
-{
-	q->cut_freely = SS_CUT_FREELY;
-	ss_index_init(&q->free, NULL);
-}
-
-void ss_arena_finish(struct ss_stream_cache *q)
-{
-	ss_host_free(q->set->core, q->lists, sizeof(struct ss_arena_lists));
-}
-
-bool ss_arena_ready(struct ss_stream_cache *q)
-{
-	struct ss_arena_lists *lists = atomic_load_explicit(&q->lists, memory_order_relaxed);
-
-	if (likely(lists != NULL))
-		return true;
-	lists = ss_host_alloc(q->set->core, sizeof(*lists));
-	if (!lists)
-		return false;
-	ss_index_init(&q->free, lists->first);
-	atomic_store_explicit(&q->lists, lists, memory_order_relaxed);
-	ss_hits_end(q->set->core); /* the hot path may free here from now on */
-	return true;
-}
-
 static void extract(struct ss_stream_cache *q, struct ss_block *b)
 {
 	ss_index_remove(&q->free, b);
@@ -105,15 +75,6 @@ static struct ss_block *cut(struct ss_stream_cache *q, struct ss_block *b, uint6
 fail:
 	ss_index_insert(&q->free, head);
 	return NULL;
-}
-
-bool ss_splits_idle(const struct ss_stream_cache *q, const struct ss_block *b, uint64_t size)
-{
-	const struct ss_block *next = ss_block_next(b);
-
-	if (b->size == size || !ss_is_first(b) || b->seg->size <= q->cut_freely)
-		return false;
-	return !next || (ss_is_free_on(next, SS_SLOT_COMPLETED) && !ss_block_next(next));
 }
 
 struct ss_block *ss_arena_take(struct ss_stream_cache *q, uint64_t size, uint64_t align,

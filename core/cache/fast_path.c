@@ -41,9 +41,6 @@ static bool note(struct ss_recent *r, struct ss_caches *set, struct ss_timeline 
 		 uint64_t gen, bool frees)
 {
 	struct ss_stream_cache *q = set ? ss_cache_of_slot(set, ss_timeline_slot(tl)) : NULL;
-	/* Can the arena take what is freed? If not, the first free makes it able to, the long
-	 * way. */
-	bool ready = q && atomic_load_explicit(&q->lists, memory_order_relaxed);
 
 	r->gen = r->free_gen = 0;
 	if (!q)
@@ -56,7 +53,7 @@ static bool note(struct ss_recent *r, struct ss_caches *set, struct ss_timeline 
 	r->tl = tl;
 	r->dev = ss_timeline_device(tl);
 	ss_timeline_marked(tl);
-	r->free_gen = frees && ready && !atomic_load(&set->core->fast->notifies) ? gen : 0;
+	r->free_gen = frees && !atomic_load(&set->core->fast->notifies) ? gen : 0;
 	r->gen = gen;
 	return true;
 }

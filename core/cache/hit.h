@@ -90,8 +90,16 @@ SS_INLINE void ss_arena_put_own(struct ss_stream_cache *q, struct ss_block *b)
 
 /* Would cutting `size` bytes off b divide an idle segment that is better released whole? A segment
  * counts as idle, too, if the rest of it lies among the completed ranges. The ladder merges it. */
-SS_NOINLINE bool ss_splits_idle(const struct ss_stream_cache *q, const struct ss_block *b,
-				uint64_t size);
+static inline bool ss_splits_idle(const struct ss_stream_cache *q, const struct ss_block *b,
+				  uint64_t size)
+{
+	const struct ss_block *next = ss_block_next(b);
+
+	if (b->size == size || !ss_is_first(b) ||
+	    (next && (!ss_is_free_on(next, SS_SLOT_COMPLETED) || ss_block_next(next))))
+		return false;
+	return b->seg->size > atomic_load_explicit(&q->cut_freely, memory_order_relaxed);
+}
 
 /* `size` bytes at `align`, if that takes no second look; then not in any
  * structure. NULL: ask ss_arena_take(). */

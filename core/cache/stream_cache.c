@@ -26,7 +26,8 @@ static struct ss_stream_cache *cache_new(struct ss_caches *set, struct ss_timeli
 	if (!q)
 		return NULL;
 	q->set = set;
-	ss_arena_init(q);
+	q->cut_freely = SS_CUT_FREELY;
+	ss_index_init(&q->free, q->lists);
 	q->tl = tl;
 	q->slot = tl ? ss_timeline_slot(tl) : UINT32_MAX;
 	q->id = ss_cache_new_ids(set->core);
@@ -41,24 +42,17 @@ bool ss_caches_init(struct ss_caches *set, struct ss_core *core, struct ss_memor
 	return set->done != NULL;
 }
 
-static void cache_free(struct ss_caches *set, struct ss_stream_cache *q)
-{
-	if (q)
-		ss_arena_finish(q);
-	ss_host_free(set->core, q, sizeof(*q));
-}
-
 void ss_caches_finish(struct ss_caches *set)
 {
 	struct ss_cache_table *t = atomic_load(&set->table), *older;
 
 	for (uint32_t i = 0; t && i < t->cap; i++)
-		cache_free(set, atomic_load(&t->q[i]));
+		ss_host_free(set->core, atomic_load(&t->q[i]), sizeof(struct ss_stream_cache));
 	for (; t; t = older) {
 		older = t->older;
 		ss_host_free(set->core, t, sizeof(*t) + t->cap * sizeof(t->q[0]));
 	}
-	cache_free(set, set->done);
+	ss_host_free(set->core, set->done, sizeof(*set->done));
 }
 
 /* A table with room for `slot`. memory->lock held. NULL: host memory is out. */

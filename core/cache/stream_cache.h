@@ -32,14 +32,13 @@ struct ss_stream_cache {
 	struct ss_spares spares;
 	uint32_t slot;             /* of tl; UINT32_MAX without one */
 	struct ss_free_index free; /* the arena: what was freed on this stream, merged */
-	/* Of `free`; NULL: nothing was put into the arena yet */
-	_Atomic(struct ss_arena_lists *) lists;
 	uint64_t idle;               /* bytes of whole segments in the arena */
 	_Atomic uint64_t cut_freely; /* bytes: idle segments up to this are cut unasked */
 	/* ms: since when all is idle, at the latest, that came here completed */
 	uint64_t completed_since;
 	/* Guarded by the pool's lock: */
 	uint64_t frees_fenced; /* `frees` when the stream was asked last */
+	struct ss_block *lists[SS_CLASSES]; /* of `free` */
 };
 
 /* The caches of one pool. */
@@ -95,21 +94,15 @@ uint64_t ss_cache_hand_out(struct ss_stream_cache *q, struct ss_block *b, uint64
 
 /* ---- the arena: arena.c. q->lock held. -------------------------------------- */
 
-/* For who makes and ends the cache. */
-void ss_arena_init(struct ss_stream_cache *q);
-void ss_arena_finish(struct ss_stream_cache *q);
-/* Makes the arena able to take ranges. False: host memory is out. */
-bool ss_arena_ready(struct ss_stream_cache *q);
-/* b, QUEUED, with a mark of q's timeline (n 0: completed), becomes free in the arena, which is
- * ready. */
+/* b, QUEUED, with a mark of q's timeline (n 0: completed), becomes free in the arena. */
 void ss_arena_put(struct ss_stream_cache *q, struct ss_block *b);
 /* `size` bytes at `align`, in state QUEUED. An idle segment above q->cut_freely is cut only with
  * `cut`. NULL: no such range, or host memory is out. */
 struct ss_block *ss_arena_take(struct ss_stream_cache *q, uint64_t size, uint64_t align, bool cut);
 /* The smallest idle segment in the arena that such a block would be cut from; NULL: none. */
 struct ss_block *ss_arena_idle(const struct ss_stream_cache *q, uint64_t size, uint64_t align);
-/* b, which was taken out of the completed ranges, belongs to the arena, which is ready, from now
- * on. memory->lock held. */
+/* b, which was taken out of the completed ranges, belongs to the arena from now on.
+ * memory->lock held. */
 void ss_arena_adopt(struct ss_stream_cache *q, struct ss_block *b);
 /* Takes every range out of the arena for which `may` is true. They are QUEUED and
  * linked by ->left, with their marks. */

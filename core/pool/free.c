@@ -46,17 +46,6 @@ static void account(struct ss_pool *pool, struct ss_stream_cache *q, struct ss_b
 				 (completed ? SS_TRACE_F_REUSABLE : 0));
 }
 
-/* Can the arena of q take what is freed? */
-static bool ready(struct ss_stream_cache *q)
-{
-	bool yes;
-
-	ss_bias_lock(&q->lock);
-	yes = ss_arena_ready(q);
-	ss_bias_unlock(&q->lock);
-	return yes;
-}
-
 enum ss_status ss_free_stream(struct ss_core *core, const struct ss_found *f,
 			      struct ss_timeline *tl)
 {
@@ -64,7 +53,7 @@ enum ss_status ss_free_stream(struct ss_core *core, const struct ss_found *f,
 	struct ss_stream_cache *q = ss_cache_get(&pool->caches, tl);
 	struct ss_block *b = f->block;
 
-	if (!q || !ready(q))
+	if (!q)
 		return SS_ERR_NOMEM;
 	if (!claim(f))
 		return SS_ERR_INVALID;

@@ -151,14 +151,8 @@ static bool move_ordered(struct ss_pool *pool, struct ss_timeline *x, struct ss_
 {
 	struct ss_stream_cache *to = ss_cache_of_slot(&pool->caches, ss_timeline_slot(x));
 	struct ss_block *list, *b, *next;
-	bool ready;
 
 	if (!to)
-		return false;
-	ss_bias_visit(&to->lock);
-	ready = ss_arena_ready(to);
-	ss_bias_unlock(&to->lock);
-	if (!ready)
 		return false;
 	ss_bias_visit(&from->lock);
 	list = ss_arena_extract(from, is_ordered, o);

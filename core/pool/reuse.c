@@ -68,9 +68,6 @@ static void adopt_completed(struct ss_pool *pool, struct ss_stream_cache *q)
 {
 	struct ss_block *picked = q->set->count > 1 ? pick_beside(q) : pick_all(&pool->mem), *b;
 
-	if (picked && !ss_arena_ready(q))
-		while (ss_picked_pop(&picked))
-			;
 	while ((b = ss_picked_pop(&picked))) {
 		ss_completed_remove(&pool->mem, b);
 		ss_arena_adopt(q, b);

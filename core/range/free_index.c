@@ -9,21 +9,15 @@
 
 #include "core/range/free_index.h"
 
-struct ss_block *const ss_no_lists[SS_CLASSES];
-
 void ss_index_init(struct ss_free_index *x, struct ss_block **list)
 {
-	*x = (struct ss_free_index){.list = list ? list :
-						   (struct ss_block **)(uintptr_t)ss_no_lists};
+	*x = (struct ss_free_index){.list = list};
 }
 
 void ss_index_clear(struct ss_free_index *x)
 {
-	struct ss_block **list = x->list;
-
-	if (list != (struct ss_block **)(uintptr_t)ss_no_lists)
-		memset(list, 0, SS_CLASSES * sizeof(*list));
-	*x = (struct ss_free_index){.list = list};
+	memset(x->list, 0, SS_CLASSES * sizeof(x->list[0]));
+	ss_index_init(x, x->list);
 }
 
 static bool is_better(const struct ss_block *b, const struct ss_block *best)

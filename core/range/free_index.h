@@ -22,11 +22,7 @@ struct ss_free_index {
 	struct ss_block **list;
 };
 
-/* Lists of an index that may be searched but has no room for a range. */
-extern struct ss_block *const ss_no_lists[SS_CLASSES] __attribute__((visibility("hidden")));
-
-/* An empty index. `list`: SS_CLASSES zeroed pointers, which belong to the caller and outlive it.
- * NULL: none yet; then nothing may be inserted. */
+/* An empty index. `list`: SS_CLASSES zeroed pointers, which belong to the caller and outlive it. */
 void ss_index_init(struct ss_free_index *x, struct ss_block **list);
 /* Forgets all ranges. */
 void ss_index_clear(struct ss_free_index *x);
