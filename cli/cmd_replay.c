@@ -43,6 +43,7 @@ enum {
 	SEGMENT,
 	CHUNK,
 	NO_REMAP,
+	EVENTS,
 	VRAM,
 	FIT,
 	DEVICE,
@@ -72,6 +73,8 @@ static const struct argp_option options[] = {
 	 0},
 	{"no-remap", NO_REMAP, NULL, 0,
 	 "vmm: what is mapped stays where it is, as on ROCm 7.0 to 7.13", 0},
+	{"events", EVENTS, NULL, 0,
+	 "Each stream waits for an event of the stream that acted before it", 0},
 	{"vram", VRAM, "SIZE", 0, "Device memory (default: twice the peak, and at least 64G)", 0},
 	{"fit", FIT, NULL, 0, "Find the smallest device on which no allocation fails", 0},
 	{"device", DEVICE, "N", 0, "Which device of a memory snapshot", 0},
@@ -312,6 +315,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->config.chunk_ns = 1000 * positive(state, "--chunk-us", arg, MOST_US);
 		return 0;
 	case NO_REMAP: a->config.no_remap = true; return 0;
+	case EVENTS: a->config.events = true; return 0;
 	case VRAM:
 		a->config.vram = ss_arguments_number(state, "--vram", arg, 8ull << 40);
 		if (!a->config.vram)

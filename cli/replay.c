@@ -12,6 +12,7 @@
 
 #include "cli/progress.h"
 #include "cli/replay.h"
+#include "cli/replay_order.h"
 #include "core/core.h"
 #include "core/statistics.h"
 #include "driver/fake/fake.h"
@@ -222,6 +223,9 @@ static bool replay_events(struct run *r, struct ss_replay_result *out)
 	for (size_t at = 0; at < count; at++) {
 		const struct ss_event *e = &r->ev->list[at];
 		advance_clock(r, e->time_us);
+		if (r->config->events && at && e[-1].stream != e->stream)
+			ss_replay_order(r->core, r->timelines[e[-1].stream],
+					r->timelines[e->stream]);
 		issue(r, e->stream);
 		release_idle(r);
 		if (!(e->is_free ? replay_free : replay_alloc)(r, at, out))

@@ -42,6 +42,7 @@ struct ss_replay_config {
 	 * for the device = no clock. The device takes `queue` commands, then the host waits. */
 	uint64_t host_ns, device_ns;
 	uint32_t queue;
+	bool events; /* a stream waits for an event of the one that acted before */
 	uint64_t segment_ns, chunk_ns; /* of a call of the driver, as in struct ss_fake_config */
 	bool no_remap;                 /* vmm: what is mapped stays where it is */
 	bool classic;  /* replay as hipMalloc and hipFree instead of their Async variants */

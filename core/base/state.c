@@ -6,9 +6,24 @@
 #include <time.h>
 
 #include "core/base/lock.h"
+#include "core/base/rent.h"
 #include "core/base/state.h"
 #include "core/core.h"
 #include "trace/writer.h"
+
+#ifdef SS_RENT
+bool ss_without(enum ss_rent rule)
+{
+	static int off = -1;
+	const char *without;
+
+	if (off < 0) {
+		without = getenv("RENT_WITHOUT");
+		off = without ? atoi(without) : 0;
+	}
+	return rule && (int)rule == off;
+}
+#endif
 
 #define SHORT_NS 10000 /* shorter queries of the driver are not recorded */
 

@@ -30,14 +30,14 @@ struct ss_stream_cache {
 	struct ss_caches *set;
 	struct ss_timeline *tl; /* NULL: the cache of completed blocks, which has no arena */
 	struct ss_spares spares;
-	uint32_t slot;             /* of tl; UINT32_MAX without one */
-	struct ss_free_index free; /* the arena: what was freed on this stream, merged */
+	uint32_t slot;               /* of tl; UINT32_MAX without one */
+	struct ss_free_index free;   /* the arena: what was freed on this stream, merged */
 	uint64_t idle;               /* bytes of whole segments in the arena */
 	_Atomic uint64_t cut_freely; /* bytes: idle segments up to this are cut unasked */
 	/* ms: since when all is idle, at the latest, that came here completed */
 	uint64_t completed_since;
 	/* Guarded by the pool's lock: */
-	uint64_t frees_fenced; /* `frees` when the stream was asked last */
+	uint64_t frees_fenced;              /* `frees` when the stream was asked last */
 	struct ss_block *lists[SS_CLASSES]; /* of `free` */
 };
 

@@ -4,6 +4,7 @@
  *
  * Locks: the pool's, dropped for every driver call.
  */
+#include "core/base/rent.h"
 #include "core/pool/release.h"
 #include "core/pool/request.h"
 
@@ -59,6 +60,8 @@ static bool may_move(struct ss_request *r)
 	bool joins = r->tl && ss_timeline_kind(r->tl) == SS_TL_NULL && !pool->classic;
 	bool unasked = ss_may_give(pool, SS_GIVE_UNASKED), any;
 
+	if (ss_without(SS_RENT_MOVE))
+		return false;
 	ss_pool_lock(pool);
 	any = ss_pool_free_hint(pool) >= SS_FRAME;
 	ss_pool_unlock(pool);

@@ -15,6 +15,7 @@
  *
  * Locks: the pool's. None while waiting.
  */
+#include "core/base/rent.h"
 #include "core/pool/release.h"
 #include "core/pool/request.h"
 
@@ -108,7 +109,8 @@ static bool might_help(struct ss_request *r, enum whom whom)
 	if (all < r->size || !sets_peak(r))
 		return false;
 	if (whom == DEVICE)
-		return !ss_may_give(pool, SS_GIVE_UNASKED) && may_exchange(r);
+		return !ss_without(SS_RENT_WAIT_IDLE) && !ss_may_give(pool, SS_GIVE_UNASKED) &&
+		       may_exchange(r);
 	return all > mine;
 }
 

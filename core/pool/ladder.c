@@ -5,6 +5,7 @@
  *
  * Locks: none held; each step takes what it needs.
  */
+#include "core/base/rent.h"
 #include "core/pool/release.h"
 #include "core/pool/request.h"
 #include "core/statistics.h"
@@ -13,20 +14,26 @@ static const struct row {
 	const char *name, *cost; /* the cost is for the reader */
 	ss_step *try;
 	bool once; /* at most once for a request, though the ladder may begin anew */
+	enum ss_rent rent;
 } rows[] = {
-	{"own and completed ranges", "pool lock, best fit", ss_step_own, false},
-	{"ranges ordered by events", "a walk over all free ranges", ss_step_event_order, false},
-	{"asking the streams", "a query or a fence per stream", ss_step_ask, false},
+	{"own and completed ranges", "pool lock, best fit", ss_step_own, false, SS_RENT_NONE},
+	{"ranges ordered by events", "a walk over all free ranges", ss_step_event_order, false,
+	 SS_RENT_EVENT},
+	{"asking the streams", "a query or a fence per stream", ss_step_ask, false, SS_RENT_ASK},
 	{"waiting for the oldest frees", "host naps, where it would grow past its peak",
-	 ss_step_wait, false},
-	{"cutting an idle segment", "it cannot go back then", ss_step_cut, false},
-	{"growing", "driver calls; idle memory makes room", ss_step_grow, false},
+	 ss_step_wait, false, SS_RENT_WAIT},
+	{"cutting an idle segment", "it cannot be released then", ss_step_cut, false, SS_RENT_CUT},
+	{"growing", "driver calls; idle memory makes room", ss_step_grow, false, SS_RENT_NONE},
 	/* Out of memory from here on. */
-	{"whether so much is possible", "one driver call", ss_step_possible, false},
-	{"fences for all frees", "a fence per stream of the device", ss_step_fences, true},
-	{"idle memory of all pools", "driver calls, maybe a bounded wait", ss_step_release, true},
-	{"a device-side wait", "the stream waits for another", ss_step_device_wait, true},
-	{"a bounded host wait", "up to SOMASHIM_OOM_WAIT_MS", ss_step_host_wait, false},
+	{"whether so much is possible", "one driver call", ss_step_possible, false, SS_RENT_NONE},
+	{"fences for all frees", "a fence per stream of the device", ss_step_fences, true,
+	 SS_RENT_NONE},
+	{"idle memory of all pools", "driver calls, maybe a bounded wait", ss_step_release, true,
+	 SS_RENT_NONE},
+	{"a device-side wait", "the stream waits for another", ss_step_device_wait, true,
+	 SS_RENT_NONE},
+	{"a bounded host wait", "up to SOMASHIM_OOM_WAIT_MS", ss_step_host_wait, false,
+	 SS_RENT_NONE},
 };
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -69,7 +76,7 @@ enum ss_status ss_ladder(struct ss_request *r)
 
 	r->missed = true;
 	for (unsigned i = 0; i < ROWS;) {
-		if (rows[i].once && r->tried >> i & 1) {
+		if ((rows[i].once && r->tried >> i & 1) || ss_without(rows[i].rent)) {
 			i++;
 			continue;
 		}

@@ -2,6 +2,7 @@
 /* Placement: sizes of segments, and when an idle one may be cut. No state, no lock. */
 #include "core/pool/placement.h"
 
+#include "core/base/rent.h"
 #include "core/range/block.h"
 
 #define SMALL (64ull << 20)  /* a pool of this size is not worth driver calls */
@@ -26,20 +27,23 @@ bool ss_place_fragments(const struct ss_view *v, uint64_t segment, uint64_t size
 	uint64_t need = v->used_high + others, good = v->device / GOOD_PART;
 	uint64_t spare = ss_minus(v->device, need) / 2;
 
-	return good > SMALL &&
+	return !ss_without(SS_RENT_FRAGMENTS) && good > SMALL &&
 	       v->reserved - v->idle + segment > v->used + size + ss_min(spare, good);
 }
 
 bool ss_place_cut(const struct ss_view *v, uint64_t segment, uint64_t size)
 {
-	if (v->used_high < SMALL || segment <= ss_place_segment(size))
+	if (v->used_high < SMALL || segment <= ss_place_segment(size) ||
+	    ss_without(SS_RENT_EXCHANGE))
 		return true;
 	if (ss_place_fragments(v, segment, size))
 		return false;
-	if (v->reserved_high <= v->used_high + v->used_high / TIGHT ||
-	    v->exchanges > EXCHANGES + v->requests / PACE)
+	if (v->reserved_high <= v->used_high + v->used_high / TIGHT && !ss_without(SS_RENT_TIGHT))
+		return true;
+	if (v->exchanges > EXCHANGES + v->requests / PACE && !ss_without(SS_RENT_PACE))
 		return true;
 	/* Only what is cut off it keeps an idle segment from going back. That does no harm while
 	 * the segments in use leave room below the peak. */
-	return v->reserved - v->idle + segment <= v->used_high / 100 * HARMLESS;
+	return v->reserved - v->idle + segment <= v->used_high / 100 * HARMLESS &&
+	       !ss_without(SS_RENT_HARMLESS);
 }

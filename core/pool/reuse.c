@@ -5,6 +5,7 @@
  *
  * Locks: the pool's, dropped for every driver call.
  */
+#include "core/base/rent.h"
 #include "core/pool/request.h"
 #include "core/range/divide.h"
 
@@ -66,8 +67,11 @@ static struct ss_block *pick_beside(struct ss_stream_cache *q)
  * of completed ranges, so the stream's own are walked then, which are few. q->lock held. */
 static void adopt_completed(struct ss_pool *pool, struct ss_stream_cache *q)
 {
-	struct ss_block *picked = q->set->count > 1 ? pick_beside(q) : pick_all(&pool->mem), *b;
+	struct ss_block *picked, *b;
 
+	if (ss_without(SS_RENT_ADOPT))
+		return;
+	picked = q->set->count > 1 ? pick_beside(q) : pick_all(&pool->mem);
 	while ((b = ss_picked_pop(&picked))) {
 		ss_completed_remove(&pool->mem, b);
 		ss_arena_adopt(q, b);
@@ -111,7 +115,7 @@ static struct ss_block *from_arena(struct ss_request *r)
 			r->left_uncut = idle->size;
 		} else {
 			/* A range that fits this block closely may not be cut for a smaller one. */
-			if (q->cut_freely < idle->size &&
+			if (!ss_without(SS_RENT_CUT_FREELY) && q->cut_freely < idle->size &&
 			    !ss_place_fragments(&view, idle->size, SS_GRAIN))
 				q->cut_freely = idle->size;
 			b = ss_arena_take(q, r->size, r->align, true);
