@@ -99,7 +99,17 @@ static bool may_cut(const struct ss_request *r)
 	return r->cut || r->grown;
 }
 
-/* From the stream's arena, with what lies completed beside it. */
+/* Is there a completed range that fits the block more closely than this one? */
+static bool fits_closer(const struct ss_request *r, const struct ss_block *than)
+{
+	struct ss_block *b = ss_index_best(&r->pool->mem.completed, r->size, r->align);
+
+	return b && b->size < than->size;
+}
+
+/* From the stream's arena, with what lies completed beside it. The parts of a stream's memory may
+ * have completed in the middle of its round, so an idle segment is not cut where a completed range
+ * fits closer. */
 static struct ss_block *from_arena(struct ss_request *r)
 {
 	struct ss_stream_cache *q = r->cache;
@@ -109,7 +119,8 @@ static struct ss_block *from_arena(struct ss_request *r)
 	ss_bias_lock(&q->lock);
 	adopt_completed(r->pool, q);
 	b = ss_arena_take(q, r->size, r->align, may_cut(r));
-	if (!b && !may_cut(r) && (idle = ss_arena_idle(q, r->size, r->align))) {
+	if (!b && !may_cut(r) && (idle = ss_arena_idle(q, r->size, r->align)) &&
+	    !fits_closer(r, idle)) {
 		ss_view(r, &view);
 		if (!ss_place_cut(&view, idle->size, r->size)) {
 			r->left_uncut = idle->size;

@@ -170,6 +170,23 @@ static void decay_overdue(void)
 	}
 }
 
+/* A look in the middle of a stream's round leaves the round with the memory that it had: no segment
+ * of the stream is cut where a completed one fits. */
+static void looks_within_round(void)
+{
+	static const uint64_t size[] = {8 * MIB, 16 * MIB, 24 * MIB, 32 * MIB};
+	uint64_t first;
+
+	D(stream(0, NB));
+	for (int i = 0; i < 4; i++)
+		D(alloc(i, S(0), size[i]));
+	first = at(0);
+	D(free_(0, S(0)), free_(1, S(0)), free_(2, S(0)), ssync(S(0)));
+	(void)ss_decay_next(W->core, 0);
+	D(free_(3, S(0)), alloc(0, S(0), size[0]));
+	CHECK(at(0) == first);
+}
+
 /* A fence that covers a kernel that came later is never waited for. */
 static void late_fence(void)
 {
@@ -384,6 +401,7 @@ const struct d_test directed_memory[] = {
 	T(decay),
 	T(decay_watched),
 	{"decay_watched_where_release_waits", decay_watched, .release_waits = true},
+	T(looks_within_round),
 	{"decay_overdue", decay_overdue, .release_waits = true},
 	{"late_fence", late_fence, .vram = 48},
 	{"internal", internal, .vram = 48},
