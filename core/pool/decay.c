@@ -159,16 +159,19 @@ static void find_next(struct ss_pool *pool, struct look *k)
 		k->overdue = true;
 }
 
-/* Looks for old memory, if no other thread does. Returns in how many ms to look again. */
+/* Looks for old memory, too, if no other thread does; else only for what has to go at once. Returns
+ * in how many ms to look again. */
 static uint64_t look_by_age(struct ss_core *core, int dev, struct look *k)
 {
 	struct ss_device_pools *d = ss_device_pools(core, dev);
 	uint64_t retry = 0;
 
-	k->ages = true;
 	k->next_due = UINT64_MAX;
-	if (atomic_exchange(&d->looking, true))
+	if (atomic_exchange(&d->looking, true)) {
+		look(core, dev, k);
 		return apart(core);
+	}
+	k->ages = true;
 	atomic_store(&d->next_look, k->now + apart(core));
 	look(core, dev, k);
 	SS_POOLS_EACH(pool, core, dev)

@@ -151,9 +151,10 @@ static void test_failures(void **state)
 		SS_ERR_NOMEM);
 	p = guarded(false, 40 << 20);
 	assert_int_equal(ss_free_async(core, p, tl), SS_OK);
-	ss_fake_fail(fake, "unmap", 1, SS_ERR_CAPTURE);
+	ss_fake_fail(fake, "unmap", 0, SS_ERR_CAPTURE);
 	synchronize();
 	assert_false(ss_unmapped(core, p));
+	ss_fake_fail_clear(fake);
 	synchronize();
 	assert_true(ss_unmapped(core, p));
 	p = guarded(false, 40 << 20);
