@@ -359,13 +359,16 @@ static int run(const struct arguments *a, struct ss_suppressions *s, const char 
 		return SS_EXIT_USAGE;
 	}
 	int status = ss_child_run(a->program, &started), judged = -1;
-	ss_run_report_close(report);
+	bool known = ss_run_report_close(report, err, sizeof(err));
 	if (started) {
 		char **paths = ss_temporary_files(folder);
 		size_t used = report->used;
 		drop_empty(paths);
-		ss_exit_warning(report, a->program[0], status);
-		judged = judge(a, &o, paths, s, &used, report->unwritten);
+		if (known)
+			ss_exit_warning(report, a->program[0], status);
+		judged = judge(a, &o, paths, s, known ? &used : NULL, report->unwritten);
+		if (!known)
+			judged = ss_cli_error("check: %s", err);
 		ss_temporary_files_free(paths);
 	} else {
 		outputs_close(&o, false, err, sizeof(err));

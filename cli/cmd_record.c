@@ -192,8 +192,10 @@ int ss_cmd_record(int argc, char **argv)
 	}
 	clock_gettime(CLOCK_REALTIME, &start);
 	int status = ss_child_run(a.program, &started);
-	if (report)
-		ss_run_report_close(report);
+	if (report && !ss_run_report_close(report, err, sizeof(err))) {
+		ss_cli_error("record: %s", err);
+		report = NULL;
+	}
 	ss_ring_keep_end(); /* the file may be copied from now on */
 	if (started && report)
 		ss_exit_warning(report, a.program[0], status);
