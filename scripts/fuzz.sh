@@ -12,7 +12,7 @@ set -u
 . "$(dirname "$0")/usage.sh"
 root=$(cd "$(dirname "$0")/.." && pwd)
 # Runs of each target with --fixed: about a second of each on an idle machine.
-runs='analysis:300 code:10000 elf:5000 found:500 live:10000 options:10000 python_code:20000 ring:60 rmm:10000 sharing:10000
+runs='analysis:300 code:10000 elf:5000 found:500 live:10000 options:10000 python_code:20000 ring:400 rmm:10000 sharing:10000
 	snapshot:20000 trace:3000'
 fixed=
 case ${1:-} in

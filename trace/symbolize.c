@@ -12,8 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <uthash.h>
-
+#include "core/base/hash_or_end.h"
 #include "core/base/utf8.h"
 #include "trace/fortran_name.h"
 #include "trace/grow.h"

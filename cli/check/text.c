@@ -149,6 +149,9 @@ void ss_found_text(const struct ss_check_report *f, FILE *out)
 		sum(f, "bypassed"), kernels, ss_plural(kernels, "launch", "launches"), graphs,
 		ss_plural(graphs, "launch", "launches"), blocks,
 		ss_plural(blocks, "block", "blocks"));
+	if (sum(f, "forgotten"))
+		fprintf(out, LINE "FORGOTTEN: host memory was out %" PRIu64 " %s\n",
+			sum(f, "forgotten"), ss_plural(sum(f, "forgotten"), "time", "times"));
 	if (sum(f, "possible") > f->possible)
 		fprintf(out, LINE "NOT TOLD: %" PRIu64 " possible %s (--possible)\n",
 			sum(f, "possible") - f->possible,
