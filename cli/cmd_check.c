@@ -283,6 +283,7 @@ static int judge(const struct arguments *a, struct outputs *o, char *const *path
 	char err[8192];
 	int status = -1;
 
+	ss_cli_say_nameless("check");
 	if (!ss_found_read(&found, paths, s, err, sizeof(err))) {
 		ss_cli_error("check: %s", err);
 		outputs_close(o, false, err, sizeof(err));

@@ -138,7 +138,8 @@ static int classic(void)
 	return 0;
 }
 
-/* ---- memory for other processes ---------------------------------------------------------------- */
+/* ---- memory for other processes
+ * ---------------------------------------------------------------- */
 
 #define POSIX_FD hipMemHandleTypePosixFileDescriptor
 

@@ -145,16 +145,16 @@ ssize_t __getdelim(char **, size_t *, int, FILE *);
 
 HOST(char *, strdup, (const char *s), (s), NULL, ENOMEM)
 HOST(char *, strndup, (const char *s, size_t n), (s, n), NULL, ENOMEM)
-HOST(void *, tsearch, (const void *k, void **r, int (*c)(const void *, const void *)),
-     (k, r, c), NULL, ENOMEM)
+HOST(void *, tsearch, (const void *k, void **r, int (*c)(const void *, const void *)), (k, r, c),
+     NULL, ENOMEM)
 HOST(void *, mmap, (void *p, size_t n, int prot, int flags, int fd, off_t at),
      (p, n, prot, flags, fd, at), MAP_FAILED, ENOMEM)
 HOST(void *, mmap64, (void *p, size_t n, int prot, int flags, int fd, off64_t at),
      (p, n, prot, flags, fd, at), MAP_FAILED, ENOMEM)
 HOST(int, madvise, (void *p, size_t n, int advice), (p, n, advice), -1, EINVAL)
-HOST(int, pthread_create, (pthread_t *t, const pthread_attr_t *a, void *(*f)(void *), void *p),
+HOST(int, pthread_create, (pthread_t * t, const pthread_attr_t *a, void *(*f)(void *), void *p),
      (t, a, f, p), EAGAIN, EAGAIN)
-HOST(int, pthread_key_create, (pthread_key_t *k, void (*f)(void *)), (k, f), EAGAIN, EAGAIN)
+HOST(int, pthread_key_create, (pthread_key_t * k, void (*f)(void *)), (k, f), EAGAIN, EAGAIN)
 HOST(int, pthread_getattr_np, (pthread_t t, pthread_attr_t *a), (t, a), ENOMEM, ENOMEM)
 HOST(void *, dlopen, (const char *name, int how), (name, how), NULL, ENOMEM)
 HOST(ssize_t, read, (int fd, void *to, size_t n), (fd, to, n), -1, EIO)
@@ -162,8 +162,8 @@ HOST(ssize_t, pread, (int fd, void *to, size_t n, off_t at), (fd, to, n, at), -1
 HOST(ssize_t, pread64, (int fd, void *to, size_t n, off64_t at), (fd, to, n, at), -1, EIO)
 HOST(ssize_t, write, (int fd, const void *from, size_t n), (fd, from, n), -1, ENOSPC)
 HOST(ssize_t, pwrite, (int fd, const void *from, size_t n, off_t at), (fd, from, n, at), -1, ENOSPC)
-HOST(ssize_t, pwrite64, (int fd, const void *from, size_t n, off64_t at),
-     (fd, from, n, at), -1, ENOSPC)
+HOST(ssize_t, pwrite64, (int fd, const void *from, size_t n, off64_t at), (fd, from, n, at), -1,
+     ENOSPC)
 HOST(int, fallocate, (int fd, int mode, off_t at, off_t n), (fd, mode, at, n), -1, ENOSPC)
 HOST(int, fallocate64, (int fd, int mode, off64_t at, off64_t n), (fd, mode, at, n), -1, ENOSPC)
 HOST(int, ftruncate, (int fd, off_t n), (fd, n), -1, ENOSPC)
@@ -181,13 +181,14 @@ HOST(FILE *, fopen64, (const char *path, const char *how), (path, how), NULL, EM
 HOST(FILE *, fdopen, (int fd, const char *how), (fd, how), NULL, ENOMEM)
 HOST(FILE *, fmemopen, (void *p, size_t n, const char *how), (p, n, how), NULL, ENOMEM)
 HOST(FILE *, open_memstream, (char **p, size_t *n), (p, n), NULL, ENOMEM)
-HOST(FILE *, fopencookie, (void *c, const char *how, cookie_io_functions_t f),
-     (c, how, f), NULL, ENOMEM)
-HOST(int, fflush, (FILE *f), (f), EOF, ENOSPC)
+HOST(FILE *, fopencookie, (void *c, const char *how, cookie_io_functions_t f), (c, how, f), NULL,
+     ENOMEM)
+HOST(int, fflush, (FILE * f), (f), EOF, ENOSPC)
 HOST(ssize_t, __getdelim, (char **p, size_t *n, int c, FILE *f), (p, n, c, f), -1, ENOMEM)
 HOST(ssize_t, getdelim, (char **p, size_t *n, int c, FILE *f), (p, n, c, f), -1, ENOMEM)
-HOST(ssize_t, process_vm_readv, (pid_t pid, const struct iovec *a, unsigned long n,
-     const struct iovec *b, unsigned long m, unsigned long flags),
+HOST(ssize_t, process_vm_readv,
+     (pid_t pid, const struct iovec *a, unsigned long n, const struct iovec *b, unsigned long m,
+      unsigned long flags),
      (pid, a, n, b, m, flags), -1, EPERM)
 HOST(int, pipe, (int fd[2]), (fd), -1, EMFILE)
 HOST(int, pipe2, (int fd[2], int flags), (fd, flags), -1, EMFILE)
