@@ -145,6 +145,8 @@ static void print_files(const char *pattern, uint64_t start, bool running)
 		fprintf(stderr, "somashim: recorded in %zu files, the first one is %s\n", count,
 			first);
 	}
+	if (first)
+		ss_framework_say_hidden(first);
 	if (running) {
 		fprintf(stderr,
 			"somashim: the program has ended, but processes that it started run on: "

@@ -26,6 +26,7 @@ uint64_t ss_module_names_start(struct ss_module_names *m);
 /* The names of an address, as ss_symbolize() has them, but not yet readable. symbol[0] has its
  * module, and the others get it. Returns how many there are, at least 1, at most SS_NAMES_MAX. The
  * texts live as long as `m`. */
-uint32_t ss_module_names_find(struct ss_module_names *m, uint64_t address, struct ss_symbol *symbol);
+uint32_t ss_module_names_find(struct ss_module_names *m, uint64_t address,
+			      struct ss_symbol *symbol);
 
 #endif

@@ -22,7 +22,9 @@ struct ss_module_names *ss_module_names_open(const char *path, int fd, char *sea
 	return NULL;
 }
 
-void ss_module_names_close(struct ss_module_names *m) {}
+void ss_module_names_close(struct ss_module_names *m)
+{
+}
 
 uint64_t ss_module_names_start(struct ss_module_names *m)
 {
