@@ -192,7 +192,7 @@ int main(int argc, char **argv)
 		int (*run)(void);
 	} programs[] = {{"streams", streams}, {"classic", classic}, {"shared", shared}};
 
-	alarm(20); /* a hang is a fault */
+	alarm(60); /* a hang is a fault */
 	CHECK(preloaded());
 	for (size_t i = 0; argc > 1 && i < sizeof(programs) / sizeof(programs[0]); i++)
 		if (!strcmp(argv[1], programs[i].name))

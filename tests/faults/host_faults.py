@@ -63,7 +63,7 @@ class Run:
             if log:
                 env['HOST_FAULTS_LOG'] = log
             try:
-                done = subprocess.run([c.format(**fill) for c in case.command], env=env, timeout=60, text=True, errors='replace',
+                done = subprocess.run([c.format(**fill) for c in case.command], env=env, timeout=120, text=True, errors='replace',
                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
             except subprocess.TimeoutExpired:
                 return 'it hangs'
