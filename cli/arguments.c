@@ -8,10 +8,15 @@
 #include "cli/arguments.h"
 #include "core/base/utf8.h"
 #include "config/options.h"
+#include "trace/symbolize.h"
 
 /* Visible, since argp finds it by its name. */
 __attribute__((visibility("default")))
-const char *argp_program_version = "somashim " SOMASHIM_VERSION;
+const char *argp_program_version = "somashim " SOMASHIM_VERSION
+#ifdef SOMASHIM_LACKING
+				   "\nbuilt without " SOMASHIM_LACKING
+#endif
+	;
 
 static error_t parse_common(int key, char *arg, struct argp_state *state)
 {
@@ -84,4 +89,14 @@ int ss_cli_error(const char *fmt, ...)
 	if (good)
 		free(line);
 	return SS_EXIT_USAGE;
+}
+
+void ss_cli_say_nameless(const char *command)
+{
+	if (!ss_symbols_can())
+		fprintf(stderr,
+			"somashim: %s: functions have no names, since this build lacks elfutils: "
+			"each "
+			"frame is a place in a file, for addr2line\n",
+			command);
 }

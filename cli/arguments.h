@@ -27,5 +27,7 @@ char **ss_arguments_program(struct argp_state *state);
 
 /* Prints "somashim: ..." on stderr. Returns SS_EXIT_USAGE. */
 int ss_cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Says, where functions are to be named, that this build cannot. */
+void ss_cli_say_nameless(const char *command);
 
 #endif

@@ -103,7 +103,7 @@ int ss_child_run(char **argv, pid_t *started)
 	if (child == 0)
 		exec_child(argv, &old, parent, failed[1]);
 	close(failed[1]);
-	*started = read(failed[0], &byte, 1) == 0 ? child : 0;
+	*started = read(failed[0], &byte, 1) == 1 ? 0 : child;
 	close(failed[0]);
 	for (;;) {
 		int signal = sigwaitinfo(&held, &info);

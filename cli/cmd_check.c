@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 
 #include "cli/arguments.h"
+#include "cli/check/fields.h"
 #include "cli/check/found.h"
 #include "cli/child.h"
 #include "cli/cli.h"
@@ -244,7 +245,13 @@ static bool write_report(struct outputs *o, const struct ss_check_report *f, cha
 static bool all_checked(const struct ss_check_report *found, size_t used, bool running)
 {
 	size_t ended = json_array_size(found->processes);
+	uint64_t forgotten = 0, bypassed = 0;
 
+	for (size_t i = 0; i < ended; i++) {
+		const json_t *process = json_array_get(found->processes, i);
+		forgotten += number(process, "forgotten");
+		bypassed += number(process, "bypassed");
+	}
 	if (!used && !ended && json_array_size(found->findings) == 0)
 		fprintf(stderr, "somashim: nothing was checked\n");
 	else if (running)
@@ -256,6 +263,10 @@ static bool all_checked(const struct ss_check_report *found, size_t used, bool r
 			"another program: not all was checked, and leaks are not known\n",
 			used - ended, ss_plural(used - ended, "process", "processes"),
 			ss_plural(used - ended, "was", "were"));
+	else if (forgotten)
+		fprintf(stderr, "somashim: host memory was out: not all was checked\n");
+	else if (bypassed)
+		fprintf(stderr, "somashim: not all was checked: calls went past somashim\n");
 	else
 		return ended != 0;
 	return false;
@@ -272,6 +283,7 @@ static int judge(const struct arguments *a, struct outputs *o, char *const *path
 	char err[8192];
 	int status = -1;
 
+	ss_cli_say_nameless("check");
 	if (!ss_found_read(&found, paths, s, err, sizeof(err))) {
 		ss_cli_error("check: %s", err);
 		outputs_close(o, false, err, sizeof(err));
@@ -359,13 +371,18 @@ static int run(const struct arguments *a, struct ss_suppressions *s, const char 
 		return SS_EXIT_USAGE;
 	}
 	int status = ss_child_run(a->program, &started), judged = -1;
-	ss_run_report_close(report);
+	bool known = ss_run_report_close(report, err, sizeof(err));
 	if (started) {
 		char **paths = ss_temporary_files(folder);
 		size_t used = report->used;
 		drop_empty(paths);
-		ss_exit_warning(report, a->program[0], status);
-		judged = judge(a, &o, paths, s, &used, report->unwritten);
+		if (known)
+			ss_exit_warning(report, a->program[0], status);
+		judged = judge(a, &o, paths, s, known ? &used : NULL, report->unwritten);
+		if (!known)
+			judged = ss_cli_error("check: %s", err);
+		else if (!paths)
+			judged = ss_cli_error("check: what was found cannot be read");
 		ss_temporary_files_free(paths);
 	} else {
 		outputs_close(&o, false, err, sizeof(err));

@@ -125,6 +125,7 @@ static int convert(const struct arguments *a, const struct ss_convert_config *co
 		   const char *output, bool damage)
 {
 	char err[1024];
+	ss_cli_say_nameless("convert");
 	bool ok = ss_convert(a->format, config, output, err, sizeof(err));
 
 	if (config->progress)

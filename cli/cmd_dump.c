@@ -205,6 +205,8 @@ static int print_answer(const char *page_path, uint32_t pid, const char *output)
 		return ss_cli_error("dump: %s", line);
 	}
 	struct ss_dump_stacks *stacks = ss_dump_stacks_open(pid);
+	if (stacks)
+		ss_cli_say_nameless("dump");
 	while (fgets(line, sizeof(line), in)) {
 		uint64_t address, size;
 		/* The text is another process's, and this may be a terminal. */

@@ -145,6 +145,8 @@ static void print_files(const char *pattern, uint64_t start, bool running)
 		fprintf(stderr, "somashim: recorded in %zu files, the first one is %s\n", count,
 			first);
 	}
+	if (first)
+		ss_framework_say_hidden(first);
 	if (running) {
 		fprintf(stderr,
 			"somashim: the program has ended, but processes that it started run on: "
@@ -192,8 +194,10 @@ int ss_cmd_record(int argc, char **argv)
 	}
 	clock_gettime(CLOCK_REALTIME, &start);
 	int status = ss_child_run(a.program, &started);
-	if (report)
-		ss_run_report_close(report);
+	if (report && !ss_run_report_close(report, err, sizeof(err))) {
+		ss_cli_error("record: %s", err);
+		report = NULL;
+	}
 	ss_ring_keep_end(); /* the file may be copied from now on */
 	if (started && report)
 		ss_exit_warning(report, a.program[0], status);

@@ -352,6 +352,7 @@ int ss_cmd_report(int argc, char **argv)
 		return status;
 	}
 	struct ss_analysis **list = calloc(a.files.count, sizeof(*list));
+	ss_cli_say_nameless("report");
 	a.symbols = ss_symbol_files_open(a.debug_path);
 	if (!list || !a.symbols)
 		return ss_cli_error("report: out of memory");

@@ -74,11 +74,14 @@ int ss_cmd_run(int argc, char **argv)
 	if (!report)
 		return ss_child_exec(a.program);
 	int status = ss_child_run(a.program, &started);
-	ss_run_report_close(report);
+	bool known = ss_run_report_close(report, err, sizeof(err));
 	if (started && WIFSIGNALED(status))
 		ss_killed_summary(started);
+	if (started && !known)
+		ss_cli_error("run: %s", err);
 	if (started) {
-		ss_exit_summary(report, a.program[0], status);
+		if (known)
+			ss_exit_summary(report, a.program[0], status);
 		if (ss_child_others()) {
 			fprintf(stderr, "somashim: the program has ended, but processes that it "
 					"started run on: "

@@ -279,15 +279,16 @@ static void run(struct ss_probe *p, const char *runtime, bool save, unsigned tim
 	pid_t pid = start(runtime, &fd);
 	if (pid < 0) {
 		snprintf(p->verdict, sizeof(p->verdict), "the probe cannot be started");
-		ss_run_report_close(report);
+		(void)ss_run_report_close(report, p->verdict, sizeof(p->verdict));
 		return;
 	}
 	bool ended = watch(p, pid, fd, report, timeout_s);
 	close(fd);
 	if (waitpid(pid, &status, 0) < 0)
 		status = 1 << 8; /* how it ended is unknown */
-	ss_run_report_close(report);
-	if (ended) {
+	if (!ss_run_report_close(report, p->verdict, sizeof(p->verdict))) {
+		ended = false;
+	} else if (ended) {
 		p->status = judge(p, status, report);
 	} else {
 		snprintf(p->verdict, sizeof(p->verdict), "no progress for %u s in: %.90s",

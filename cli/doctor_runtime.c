@@ -105,6 +105,23 @@ static void add_variable(struct list *l, const char *name, const char *suffix)
 		add_directories(l, directory, name);
 }
 
+/* A runtime of its own, as AMD's HRX, is preloaded: programs get it, whatever else there is. */
+static void add_preload(struct list *l)
+{
+	const char *at = getenv("LD_PRELOAD"), *base;
+	char path[PATH_MAX];
+
+	while (at && *at) {
+		int length = (int)strcspn(at, ": ");
+
+		snprintf(path, sizeof(path), "%.*s", length, at);
+		base = strrchr(path, '/');
+		if (base && strncmp(base + 1, "libamdhip64.so", strlen("libamdhip64.so")) == 0)
+			add(l, path, "LD_PRELOAD");
+		at += length + (at[length] != '\0');
+	}
+}
+
 static void add_library_path(struct list *l)
 {
 	const char *at = getenv("LD_LIBRARY_PATH");
@@ -169,6 +186,7 @@ size_t ss_runtimes_find(const char *root, const char *asked,
 			add_tree(&l, asked, "--runtime");
 		return l.count;
 	}
+	add_preload(&l);
 	add_library_path(&l);
 	if (getenv("ROCM_PATH") && getenv("ROCM_PATH")[0])
 		add_tree(&l, getenv("ROCM_PATH"), "ROCM_PATH");

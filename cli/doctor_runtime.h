@@ -16,9 +16,9 @@ struct ss_runtime_file {
 
 /* Fills `out` with the runtimes that there are, those that programs get first in front. Each file
  * is in it once. `asked`, if it is not NULL, names a file or a directory, and then only that is
- * looked at; else the places are LD_LIBRARY_PATH, ROCM_PATH, the loader's directories, /opt/rocm
- * and wheels. `root` stands in front of absolute places; "" but in tests. Returns their number. No
- * state. */
+ * looked at; else the places are LD_PRELOAD, LD_LIBRARY_PATH, ROCM_PATH, the loader's directories,
+ * /opt/rocm and wheels. `root` stands in front of absolute places; "" but in tests. Returns their
+ * number. No state. */
 size_t ss_runtimes_find(const char *root, const char *asked,
 			struct ss_runtime_file out[SS_RUNTIMES_MAX]);
 /* Are both the same file? */

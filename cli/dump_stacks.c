@@ -7,10 +7,10 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 #include "cli/dump_stacks.h"
 #include "cli/trace_files.h"
+#include "core/base/hash_or_end.h"
 #include "trace/reader.h"
 #include "trace/symbolize.h"
 

@@ -20,4 +20,8 @@ const char *ss_framework_argument(const char *name);
  * variable has another value already; `err` says which. */
 bool ss_framework_set(const char *name, bool quiet, char *err, size_t size);
 
+/* Says on stderr which frameworks are among the modules of a recording whose pool may hide the
+ * owners of memory, and how to see them; not of one whose switch is in the environment. */
+void ss_framework_say_hidden(const char *recording);
+
 #endif

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -274,15 +273,16 @@ static bool hidden(struct look *l)
 static bool knows(const char *hsa, const char *target)
 {
 	int fd = open(hsa, O_RDONLY | O_CLOEXEC);
-	bool is = true;
-	struct stat st;
+	size_t length = strlen(target), kept = 0;
+	bool is = fd < 0;
+	char text[65536]; /* begins with the end of the piece before */
+	ssize_t n;
 
-	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0) {
-		void *text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-		if (text != MAP_FAILED) {
-			is = memmem(text, (size_t)st.st_size, target, strlen(target));
-			munmap(text, (size_t)st.st_size);
-		}
+	while (!is && (n = read(fd, text + kept, sizeof(text) - kept)) > 0) {
+		size_t size = kept + (size_t)n;
+		is = memmem(text, size, target, length);
+		kept = size < length ? size : length - 1;
+		memmove(text, text + size - kept, kept);
 	}
 	if (fd >= 0)
 		close(fd);

@@ -13,6 +13,7 @@
 #include "cli/readers/temporary_file.h"
 #include "cli/run_report.h"
 #include "core/base/mapped_file.h"
+#include "trace/cut_guard.h"
 
 static char path[PATH_MAX];
 static struct ss_report *outer; /* the page of a `somashim` that has started this one, or NULL */
@@ -27,7 +28,10 @@ static void open_outer(void)
 		return;
 	if (fstat(fd, &st) == 0 && st.st_size == SS_REPORT_BYTES)
 		outer = ss_file_map(fd, 0, SS_REPORT_BYTES);
+	if (outer)
+		ss_cut_guard_mapping(outer, SS_REPORT_BYTES);
 	if (outer && outer->magic != SS_REPORT_MAGIC) {
+		ss_cut_guard_end(outer);
 		munmap(outer, SS_REPORT_BYTES);
 		outer = NULL;
 	}
@@ -51,6 +55,7 @@ struct ss_report *ss_run_report_open(char *err, size_t err_size)
 		unlink(path);
 		return NULL;
 	}
+	ss_cut_guard_mapping(r, SS_REPORT_BYTES);
 	r->magic = SS_REPORT_MAGIC;
 	return r;
 }
@@ -62,11 +67,16 @@ static void raise_to(_Atomic uint64_t *high, uint64_t value)
 	while (old < value && !atomic_compare_exchange_weak(high, &old, value)) {}
 }
 
-void ss_run_report_close(const struct ss_report *r)
+bool ss_run_report_close(const struct ss_report *r, char *err, size_t err_size)
 {
 	unlink(path);
+	if (r->magic != SS_REPORT_MAGIC) {
+		snprintf(err, err_size,
+			 "%s was cut or overwritten: what the program did is not known", path);
+		return false;
+	}
 	if (!outer)
-		return;
+		return true;
 	atomic_fetch_add(&outer->loaded, r->loaded);
 	atomic_fetch_add(&outer->used, r->used);
 	atomic_fetch_add(&outer->no_device, r->no_device);
@@ -86,4 +96,5 @@ void ss_run_report_close(const struct ss_report *r)
 	atomic_fetch_add(&outer->excess_bytes, r->excess_bytes);
 	raise_to(&outer->used_high, r->used_high);
 	raise_to(&outer->reserved_high, r->reserved_high);
+	return true;
 }

@@ -12,7 +12,8 @@
  * are started from here on. NULL with a message in `err` on failure. */
 struct ss_report *ss_run_report_open(char *err, size_t err_size);
 /* Removes the file, and adds what was counted to the page of a `somashim` that has started this
- * one, if there is one. The page stays mapped, and stays valid. */
-void ss_run_report_close(const struct ss_report *r);
+ * one, if there is one. The page stays mapped. False with a message in `err`: somebody has cut or
+ * overwritten the file, and the page says nothing. */
+bool ss_run_report_close(const struct ss_report *r, char *err, size_t err_size);
 
 #endif

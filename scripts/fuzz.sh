@@ -12,7 +12,7 @@ set -u
 . "$(dirname "$0")/usage.sh"
 root=$(cd "$(dirname "$0")/.." && pwd)
 # Runs of each target with --fixed: about a second of each on an idle machine.
-runs='analysis:300 code:10000 elf:5000 found:500 live:10000 options:10000 python_code:20000 ring:60 rmm:10000 sharing:10000
+runs='analysis:300 code:10000 elf:5000 found:500 live:10000 options:10000 python_code:20000 ring:400 rmm:10000 sharing:10000
 	snapshot:20000 trace:3000'
 fixed=
 case ${1:-} in
@@ -40,13 +40,18 @@ status=0
 for pair in $runs; do
 	name=${pair%:*}
 	[[ " ${targets[*]} " = *" $name "* ]] || continue
-	corpus=$build/corpus/$name seeds=$root/tests/fuzz/seeds/$name dict=$root/tests/fuzz/$name.dict
+	case $name in # these read the same formats
+	ring | analysis) words=trace ;;
+	elf) words=code ;;
+	*) words=$name ;;
+	esac
+	corpus=$build/corpus/$name seeds=$root/tests/fuzz/seeds/$name dict=$root/tests/fuzz/$words.dict
 	[ -z "$fixed" ] || rm -rf "$corpus"
 	mkdir -p "$corpus"
 	options=(-seed=1 -timeout=20 -rss_limit_mb=4096 -max_len=65536 -close_fd_mask=1 -print_final_stats=1
 		-artifact_prefix="$build/found/$name-")
 	[ -z "$fixed" ] && options+=(-max_total_time=$((minutes * 60))) || options+=(-runs="${pair#*:}")
-	[ ! -e "$dict" ] || options+=(-dict="$dict")
+	options+=(-dict="$dict")
 	[ ! -d "$seeds" ] || corpus="$corpus $seeds"
 	# shellcheck disable=SC2086 # the folders are two words
 	if "$build/tests/fuzz/fuzz_${name}_libfuzzer" "${options[@]}" $corpus 2>"$build/log"; then

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-# Sourced: installs the packages that building and testing need, if they are missing.
+# Sourced: installs the packages that the build needs, and those that are named, if they are missing.
 
 packages="meson ninja-build gcc libc6-dev pkg-config libamdhip64-dev libhsa-runtime-dev
-	libjansson-dev libdw-dev libncurses-dev uthash-dev libcmocka-dev python3 xz-utils valgrind
-	heaptrack clang-format-14"
+	libjansson-dev libdw-dev libncurses-dev uthash-dev libcmocka-dev python3 xz-utils"
 
 install_packages() {
 	command -v dpkg-query >/dev/null || return 0 # not Debian: Meson says what is missing

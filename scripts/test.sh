@@ -83,7 +83,7 @@ run() {
 	skipped=$((skipped + $(count Skipped)))
 }
 
-install_packages || { echo "0 passed, 1 failed"; exit 1; }
+install_packages valgrind heaptrack clang-format-14 || { echo "0 passed, 1 failed"; exit 1; }
 # One test runs under mpirun; where this is not to be had, it is skipped.
 install_packages openmpi-bin libopenmpi-dev || echo "no Open MPI"
 install_packages prometheus || echo "no promtool"

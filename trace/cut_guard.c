@@ -8,9 +8,14 @@
 
 #include "trace/cut_guard.h"
 
-#define GUARDED 4
+#define ASKED 2
+#define MAPPINGS 8
 
-static ss_cut_found *_Atomic guarded[GUARDED]; /* NULL behind the last */
+static ss_cut_found *_Atomic asked[ASKED]; /* NULL behind the last */
+static struct {
+	atomic_uintptr_t at; /* 0: free */
+	atomic_size_t size;  /* 0: not complete yet */
+} mapping[MAPPINGS];
 static atomic_bool handled;
 static struct sigaction before;
 
@@ -18,7 +23,13 @@ static bool is_mapped(const void *at, void **from, size_t *size)
 {
 	ss_cut_found *found;
 
-	for (int i = 0; i < GUARDED && (found = atomic_load(&guarded[i])); i++)
+	for (int i = 0; i < MAPPINGS; i++) {
+		*size = atomic_load(&mapping[i].size);
+		*from = (void *)atomic_load(&mapping[i].at);
+		if ((uintptr_t)at - (uintptr_t)*from < *size)
+			return true;
+	}
+	for (int i = 0; i < ASKED && (found = atomic_load(&asked[i])); i++)
 		if (found(at, from, size))
 			return true;
 	return false;
@@ -51,18 +62,45 @@ static void on_bus_error(int signal, siginfo_t *info, void *context)
 	errno = saved;
 }
 
-void ss_cut_guard(ss_cut_found *found)
+static void handle(void)
 {
 	struct sigaction ours = {.sa_sigaction = on_bus_error,
 				 .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
 
-	for (int i = 0; i < GUARDED && atomic_load(&guarded[i]) != found; i++) {
-		ss_cut_found *none = NULL;
-		if (atomic_compare_exchange_strong(&guarded[i], &none, found))
-			break;
-	}
 	if (atomic_exchange(&handled, true) || sigaction(SIGBUS, NULL, &before) != 0)
 		return;
 	ours.sa_mask = before.sa_mask;
 	(void)sigaction(SIGBUS, &ours, NULL);
+}
+
+void ss_cut_guard_mapping(void *at, size_t size)
+{
+	for (int i = 0; i < MAPPINGS; i++) {
+		uintptr_t none = 0;
+		if (!atomic_compare_exchange_strong(&mapping[i].at, &none, (uintptr_t)at))
+			continue;
+		atomic_store(&mapping[i].size, size);
+		break;
+	}
+	handle();
+}
+
+void ss_cut_guard_end(const void *at)
+{
+	for (int i = 0; i < MAPPINGS; i++) {
+		if (atomic_load(&mapping[i].at) != (uintptr_t)at)
+			continue;
+		atomic_store(&mapping[i].size, 0);
+		atomic_store(&mapping[i].at, 0);
+	}
+}
+
+void ss_cut_guard(ss_cut_found *found)
+{
+	for (int i = 0; i < ASKED && atomic_load(&asked[i]) != found; i++) {
+		ss_cut_found *none = NULL;
+		if (atomic_compare_exchange_strong(&asked[i], &none, found))
+			break;
+	}
+	handle();
 }

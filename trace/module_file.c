@@ -16,6 +16,7 @@ static int open_if_same(const struct ss_trace_module_def *def, const char *path)
 
 	if (fd < 0 || def->build_id_length == 0)
 		return fd;
+	elf_version(EV_CURRENT);
 	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	ssize_t length = elf ? dwelf_elf_gnu_build_id(elf, &id) : -1;
 	bool same = length == def->build_id_length &&

@@ -5,8 +5,8 @@
 #define SS_TRACE_PYTHON_FUNCTION_H
 
 #include <stddef.h>
-#include <uthash.h>
 
+#include "core/base/hash_or_end.h"
 #include "trace/reader.h"
 
 struct ss_python_function {

@@ -1,47 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the names behind raw addresses with elfutils. One session of libdwfl per module, as
- * modules of different times may overlap. */
+/* Finds the names behind raw addresses: which module each lies in, and what was found before. Each
+ * module has names of its own (module_names.h), as modules of different times may overlap. */
 #include <dlfcn.h>
-#include <dwarf.h>
 #include <fcntl.h>
-#include <elfutils/libdw.h>
-#include <elfutils/libdwfl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <uthash.h>
-
+#include "core/base/hash_or_end.h"
 #include "core/base/utf8.h"
 #include "trace/fortran_name.h"
 #include "trace/grow.h"
 #include "trace/module_file.h"
+#include "trace/module_names.h"
 #include "trace/python_function.h"
 #include "trace/symbolize.h"
-
-#define INLINED_MAX 32u
 
 /* One build of a module. Its addresses are offsets, so that all recordings share it. */
 struct module {
 	UT_hash_handle hh;
 	char *path;
 	bool tried, rebuilt;
-	Dwfl *dwfl; /* NULL: its file was not found */
-	Dwfl_Module *mod;
-	struct unit *unit; /* sorted; only if the file has no index of its own */
-	size_t units;
-	bool indexed;
+	struct ss_module_names *names; /* NULL: its file was not found */
 	size_t key_size;
 	char key[]; /* the build id, then the path */
-};
-
-/* Addresses of a compilation unit. */
-struct unit {
-	Dwarf_Addr low, high; /* in the module */
-	Dwarf_Die die;
-	Dwarf_Addr bias;
 };
 
 struct key {
@@ -62,7 +46,6 @@ struct ss_symbol_files {
 	char **dir; /* directories of the debug path; ends with NULL */
 	size_t dirs;
 	char *search; /* the debug path in the form of libdwfl */
-	Dwfl_Callbacks callbacks;
 	struct entry *cache;
 	char **owned; /* demangled names */
 	size_t owned_count;
@@ -110,33 +93,21 @@ static struct module *module_of(struct ss_symbolizer *s, size_t index)
 	return s->module[index];
 }
 
-/* Opens the file of a module, at its first use. `def` NULL: the one at its path. NULL: it was not
- * found. */
-static Dwfl_Module *load(struct ss_symbol_files *f, struct module *m,
-			 const struct ss_trace_module_def *def)
+/* Opens the file of a module, at its first use. `def` NULL: the one at its path. NULL: there are no
+ * names. */
+static struct ss_module_names *load(struct ss_symbol_files *f, struct module *m,
+				    const struct ss_trace_module_def *def)
 {
 	char path[PATH_MAX];
 
-	if (m->tried)
-		return m->mod;
+	if (m->tried || !ss_module_names_can())
+		return m->names;
 	m->tried = true;
 	int fd = def ? ss_module_file_open(def, f->dir, f->dirs, path, sizeof(path), &m->rebuilt) :
 		       open(m->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return NULL;
-	if (!def)
-		snprintf(path, sizeof(path), "%s", m->path);
-	m->dwfl = dwfl_begin(&f->callbacks);
-	if (!m->dwfl) {
-		close(fd);
-		return NULL;
-	}
-	dwfl_report_begin(m->dwfl);
-	m->mod = dwfl_report_elf(m->dwfl, path, path, fd, 0, true);
-	if (!m->mod)
-		close(fd);
-	dwfl_report_end(m->dwfl, NULL, NULL);
-	return m->mod;
+	if (fd >= 0)
+		m->names = ss_module_names_open(def ? path : m->path, fd, f->search);
+	return m->names;
 }
 
 const char *ss_symbolizer_rebuilt(const struct ss_symbolizer *s)
@@ -186,172 +157,14 @@ static const char *harmless(struct ss_symbol_files *s, const char *name)
 	return same ? name : NULL;
 }
 
-static const char *name_of(Dwarf_Die *die)
+static uint32_t find_names(struct ss_symbol_files *f, struct ss_module_names *names,
+			   uint64_t address, struct ss_symbol *symbol)
 {
-	Dwarf_Attribute attr;
-	const char *name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attr));
-	const char *plain = dwarf_diename(die);
-	size_t length = plain ? strlen(plain) : 0;
+	uint32_t count = ss_module_names_find(names, address, symbol);
 
-	/* A procedure of Fortran that is in no module has one more underscore than its name; the
-	 * main program has a name, too. */
-	if (name && plain &&
-	    ((strncmp(name, plain, length) == 0 && strcmp(name + length, "_") == 0) ||
-	     strcmp(name, "MAIN__") == 0))
-		return plain;
-	return name ? name : plain;
-}
-
-static bool is_function(Dwarf_Die *die)
-{
-	int tag = dwarf_tag(die);
-
-	return tag == DW_TAG_inlined_subroutine || tag == DW_TAG_subprogram ||
-	       tag == DW_TAG_entry_point;
-}
-
-/* The function that encloses scope i, or -1. */
-static int next_function(Dwarf_Die *scopes, int count, int i)
-{
-	for (; i < count; i++)
-		if (is_function(&scopes[i]))
-			return i;
-	return -1;
-}
-
-/* ---- compilation units --------------------------------------------------- */
-
-static int by_address(const void *a, const void *b)
-{
-	const struct unit *x = a, *y = b;
-
-	return x->low < y->low ? -1 : x->low > y->low;
-}
-
-static void add_unit(struct module *m, Dwarf_Die *die, Dwarf_Addr bias, Dwarf_Addr low,
-		     Dwarf_Addr high)
-{
-	struct unit *unit = ss_grow(m->unit, m->units, sizeof(*unit));
-
-	if (!unit)
-		return;
-	m->unit = unit;
-	m->unit[m->units++] = (struct unit){
-		.low = low + bias, .high = high + bias, .die = *die, .bias = bias};
-}
-
-/* Clang writes no .debug_aranges, which libdw looks addresses up in. */
-static void index_units(struct module *m)
-{
-	Dwarf_Die *die = NULL;
-	Dwarf_Addr bias, base, low, high;
-
-	m->indexed = true;
-	while ((die = dwfl_module_nextcu(m->mod, die, &bias))) {
-		ptrdiff_t at = 0;
-		while ((at = dwarf_ranges(die, at, &base, &low, &high)) > 0)
-			add_unit(m, die, bias, low, high);
-	}
-	if (m->units)
-		qsort(m->unit, m->units, sizeof(*m->unit), by_address);
-}
-
-static Dwarf_Die *find_unit(struct module *m, Dwarf_Addr address, Dwarf_Addr *bias)
-{
-	Dwarf_Die *die = dwfl_module_addrdie(m->mod, address, bias);
-	size_t low = 0, high;
-
-	if (die)
-		return die;
-	if (!m->indexed)
-		index_units(m);
-	high = m->units;
-	while (low < high) { /* the last one that starts at or before the address */
-		size_t middle = (low + high) / 2;
-		if (m->unit[middle].low <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0 || address >= m->unit[low - 1].high)
-		return NULL;
-	*bias = m->unit[low - 1].bias;
-	return &m->unit[low - 1].die;
-}
-
-/* ---- inlined functions --------------------------------------------------- */
-
-/* Adds the functions that were inlined at the address, and the one that they are in. The first
- * symbol has its source line already. Returns the number of symbols. */
-static uint32_t add_inlined(struct ss_symbol_files *s, Dwfl_Module *mod, Dwarf_Die *cu,
-			    Dwarf_Addr address, struct ss_symbol *symbol)
-{
-	Dwarf_Die *scopes = NULL, innermost;
-	Dwarf_Files *files = NULL;
-	Dwarf_Addr bias;
-	uint32_t count = 1;
-
-	int n = dwarf_getscopes(cu, address, &scopes);
-	if (n <= 0)
-		return count;
-	/* The scopes of an inlined function continue where it is defined. Those that follow from
-	 * its own entry continue where it was inlined. */
-	Dwarf_Off at = dwarf_dieoffset(&scopes[0]);
-	free(scopes);
-	scopes = NULL;
-	if (!dwarf_offdie(dwfl_module_getdwarf(mod, &bias), at, &innermost))
-		return count;
-	n = dwarf_getscopes_die(&innermost, &scopes);
-	if (dwarf_getsrcfiles(cu, &files, NULL) != 0)
-		files = NULL;
-	int i = next_function(scopes, n, 0);
-	if (i >= 0) {
-		const char *name = name_of(&scopes[i]);
-		symbol[0].function = name ? ss_symbol_readable(s, name) : symbol[0].function;
-	}
-	while (i >= 0 && dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine &&
-	       count < INLINED_MAX) {
-		Dwarf_Attribute attr;
-		Dwarf_Word value;
-		int outer = next_function(scopes, n, i + 1);
-
-		if (outer < 0)
-			break;
-		struct ss_symbol *next = &symbol[count];
-		*next = symbol[count - 1];
-		next->source = NULL;
-		next->line = 0;
-		next->function = ss_symbol_readable(s, name_of(&scopes[outer]));
-		if (files &&
-		    dwarf_formudata(dwarf_attr(&scopes[i], DW_AT_call_file, &attr), &value) == 0)
-			next->source = dwarf_filesrc(files, value, NULL, NULL);
-		if (dwarf_formudata(dwarf_attr(&scopes[i], DW_AT_call_line, &attr), &value) == 0)
-			next->line = (int)value;
-		symbol[count - 1].inlined = true;
-		count++;
-		i = outer;
-	}
-	free(scopes);
+	for (uint32_t i = 0; i < count; i++)
+		symbol[i].function = ss_symbol_readable(f, symbol[i].function);
 	return count;
-}
-
-static uint32_t find_names(struct ss_symbol_files *f, struct module *m, Dwfl_Module *mod,
-			   uint64_t offset, struct ss_symbol *symbol)
-{
-	Dwarf_Addr bias = 0;
-
-	symbol[0].function = ss_symbol_readable(f, dwfl_module_addrname(mod, offset));
-	Dwarf_Die *cu = find_unit(m, offset, &bias);
-	if (!cu)
-		return 1;
-	Dwarf_Line *line = dwarf_getsrc_die(cu, offset - bias);
-	if (line) {
-		Dwarf_Attribute folder;
-		symbol[0].source = dwarf_linesrc(line, NULL, NULL);
-		symbol[0].folder = dwarf_formstring(dwarf_attr(cu, DW_AT_comp_dir, &folder));
-		dwarf_lineno(line, &symbol[0].line);
-	}
-	return add_inlined(f, mod, cu, offset - bias, symbol);
 }
 
 static const struct ss_symbol unknown;
@@ -403,7 +216,7 @@ static uint32_t symbolize_python(struct ss_symbolizer *s, uint64_t frame,
 uint32_t ss_symbolize(struct ss_symbolizer *s, uint64_t address, uint64_t time_ns,
 		      const struct ss_symbol **out)
 {
-	struct ss_symbol symbol[INLINED_MAX];
+	struct ss_symbol symbol[SS_NAMES_MAX];
 
 	if (address & SS_TRACE_PYTHON_FRAME)
 		return symbolize_python(s, address, out);
@@ -426,9 +239,10 @@ uint32_t ss_symbolize(struct ss_symbolizer *s, uint64_t address, uint64_t time_n
 	memset(symbol, 0, sizeof(symbol));
 	symbol[0].offset = key.address;
 	if (m) {
-		Dwfl_Module *mod = load(s->files, m, def);
+		struct ss_module_names *names = load(s->files, m, def);
 		symbol[0].module = m->path;
-		count = mod ? find_names(s->files, m, mod, call - def->bias, symbol) : 1;
+		if (names)
+			count = find_names(s->files, names, call - def->bias, symbol);
 		if (m->rebuilt && !s->rebuilt)
 			s->rebuilt = def->path;
 	}
@@ -438,7 +252,7 @@ uint32_t ss_symbolize(struct ss_symbolizer *s, uint64_t address, uint64_t time_n
 uint32_t ss_symbolize_file(struct ss_symbol_files *f, const char *path, uint64_t offset,
 			   const struct ss_symbol **out)
 {
-	struct ss_symbol symbol[INLINED_MAX];
+	struct ss_symbol symbol[SS_NAMES_MAX];
 	struct module *m = module_get(f, (const uint8_t *)"", 0, path);
 	struct key key = {.address = offset, .module = (uintptr_t)m};
 	struct entry *e;
@@ -452,15 +266,12 @@ uint32_t ss_symbolize_file(struct ss_symbol_files *f, const char *path, uint64_t
 	memset(symbol, 0, sizeof(symbol));
 	symbol[0].offset = offset;
 	if (m) {
-		Dwfl_Module *mod = load(f, m, NULL);
-		Dwarf_Addr start = 0;
-		/* Of a program that is not position-independent the addresses in the file do not
-		 * begin with 0. The call lies in front of the return address. */
-		if (mod)
-			dwfl_module_info(mod, NULL, &start, NULL, NULL, NULL, NULL, NULL);
+		struct ss_module_names *names = load(f, m, NULL);
 		symbol[0].module = m->path;
-		if (mod)
-			count = find_names(f, m, mod, start + offset - 1, symbol);
+		/* The call lies in front of the return address. */
+		if (names)
+			count = find_names(f, names, ss_module_names_start(names) + offset - 1,
+					   symbol);
 	}
 	return keep(f, key, symbol, count, out);
 }
@@ -496,19 +307,19 @@ static bool split(struct ss_symbol_files *s, const char *debug_path)
 	return true;
 }
 
+bool ss_symbols_can(void)
+{
+	return ss_module_names_can();
+}
+
 struct ss_symbol_files *ss_symbol_files_open(const char *debug_path)
 {
 	struct ss_symbol_files *f = calloc(1, sizeof(*f));
 
-	elf_version(EV_CURRENT);
 	if (!f || !split(f, debug_path)) {
 		ss_symbol_files_close(f);
 		return NULL;
 	}
-	f->callbacks.find_elf = dwfl_build_id_find_elf;
-	f->callbacks.find_debuginfo = dwfl_standard_find_debuginfo;
-	f->callbacks.section_address = dwfl_offline_section_address;
-	f->callbacks.debuginfo_path = &f->search;
 	/* Names of C++ are made readable if its library is there. */
 	void *lib = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
 	if (lib)
@@ -529,9 +340,7 @@ void ss_symbol_files_close(struct ss_symbol_files *f)
 	}
 	HASH_ITER(hh, f->modules, m, next_module) {
 		HASH_DEL(f->modules, m);
-		if (m->dwfl)
-			dwfl_end(m->dwfl);
-		free(m->unit);
+		ss_module_names_close(m->names);
 		free(m);
 	}
 	ss_python_functions_finish(&f->pythons);

@@ -25,6 +25,10 @@ struct ss_symbol {
 	bool inlined;         /* the next symbol is the function that this one is in */
 };
 
+/* Can this build read the files of modules? Else symbols have a module and an offset, and those of
+ * Python their names. */
+bool ss_symbols_can(void);
+
 /* `debug_path` is a list of directories, divided by colons, with debug files and copies of the
  * modules: by build id (.build-id/xx/yyyy.debug), by path, or by file name. NULL: the usual places
  * of this machine. NULL: out of memory. */

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #define HASH_NONFATAL_OOM 1
-#include <uthash.h>
 
 #include "cli/analysis/difference.h"
+#include "core/base/hash_or_end.h"
 
 struct entry {
 	UT_hash_handle hh;

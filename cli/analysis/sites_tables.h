@@ -4,9 +4,9 @@
 #define SS_ANALYSIS_SITES_TABLES_H
 
 #define HASH_NONFATAL_OOM 1
-#include <uthash.h>
 
 #include "cli/analysis/sites.h"
+#include "core/base/hash_or_end.h"
 #include "trace/grow.h"
 
 /* A frame, a site or a name by its contents. Elements are never removed before the end. */

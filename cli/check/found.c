@@ -39,10 +39,11 @@ static void clean(json_t *value, bool modules)
 	json_array_foreach(value, i, part) clean(part, modules);
 	json_object_foreach(value, key, part)
 	{
-		if (json_is_string(part) && (modules || strcmp(key, "module") != 0))
-			json_object_set_new(value, key, harmless(json_string_value(part)));
-		else
+		if (!json_is_string(part))
 			clean(part, modules);
+		else if ((modules || strcmp(key, "module") != 0) &&
+			 !ss_utf8_is_clean(json_string_value(part)))
+			json_object_set_new(value, key, harmless(json_string_value(part)));
 	}
 }
 
@@ -82,25 +83,6 @@ static json_t *find_same(struct ss_check_report *f, const json_t *finding)
 	return found;
 }
 
-/* A new array with the ranks of both, each once, in their order, as they are in both. */
-static json_t *ranks_of(const json_t *a, const json_t *b)
-{
-	json_t *all = json_array();
-
-	for (size_t i = 0, j = 0; i < json_array_size(a) || j < json_array_size(b);) {
-		json_int_t x = json_integer_value(json_array_get(a, i));
-		json_int_t y = json_integer_value(json_array_get(b, j));
-		bool first = i < json_array_size(a) && (j == json_array_size(b) || x <= y);
-		size_t n = json_array_size(all);
-		json_int_t next = first ? x : y;
-
-		first ? i++ : j++;
-		if (n == 0 || json_integer_value(json_array_get(all, n - 1)) != next)
-			json_array_append_new(all, json_integer(next));
-	}
-	return all;
-}
-
 static int by_value(const void *a, const void *b)
 {
 	const json_int_t *x = a, *y = b;
@@ -108,9 +90,10 @@ static int by_value(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* A new array of them, each once, in their order. */
-static json_t *ranks_sorted(const json_t *ranks)
+/* The ranks of a finding in their order, each once. */
+static void ranks_sort(json_t *finding)
 {
+	const json_t *ranks = json_object_get(finding, "ranks");
 	size_t n = json_array_size(ranks);
 	json_int_t *value = malloc((n + 1) * sizeof(*value));
 	json_t *all = json_array();
@@ -123,16 +106,19 @@ static json_t *ranks_sorted(const json_t *ranks)
 		if (i == 0 || value[i] != value[i - 1])
 			json_array_append_new(all, json_integer(value[i]));
 	free(value);
-	return all;
+	json_object_set_new(finding, "ranks", all);
 }
 
-/* The findings of a file share one array, so most have nothing to add. */
-static void ranks_into(json_t *to, json_t *from)
+/* Until all files are read, the ranks are in no order, and some may be there twice: whoever sorted
+ * them for each file would take time with the square of the ranks. */
+static void ranks_into(json_t *to, const json_t *from)
 {
 	json_t *all = json_object_get(to, "ranks");
 
-	if (from && from != all)
-		json_object_set_new(to, "ranks", ranks_of(all, from));
+	if (json_array_size(from) && json_is_array(all))
+		json_array_extend(all, (json_t *)from);
+	else if (json_array_size(from))
+		json_object_set_new(to, "ranks", json_copy((json_t *)from));
 }
 
 static void sum_into(json_t *to, const json_t *from, const char *key)
@@ -196,15 +182,42 @@ static void finding_add(struct ss_check_report *f, json_t *finding, struct ss_sy
 	f->errors += is_leak(finding);
 	f->different += !is_possible(finding);
 	json_object_del(finding, "number");
+	json_object_set_new(finding, "ranks", json_copy(json_object_get(finding, "ranks")));
 	json_array_append(f->findings, finding);
 }
 
-/* Reads the lines of a process; false: they are none. */
+/* The lines of one process, as far as they are read. */
+struct lines {
+	json_t *findings;
+	json_t *numbered; /* the same findings, by the number in the process */
+};
+
+/* Adds the findings of a process. `rank`: its own in the job, or NULL. */
+static void process_add(struct ss_check_report *f, struct lines *l, json_t *rank,
+			struct ss_symbol_files *names, struct ss_suppressions *s)
+{
+	json_t *ranks = json_array();
+	json_t *finding;
+	size_t i;
+
+	if (json_is_integer(rank))
+		json_array_append(ranks, rank);
+	json_array_foreach(l->findings, i, finding)
+	{
+		json_object_set(finding, "ranks", ranks);
+		finding_add(f, finding, names, s);
+	}
+	json_array_clear(l->findings);
+	json_object_clear(l->numbered);
+	json_decref(ranks);
+}
+
+/* Reads the lines of processes, one after the other; false: they are none. The summary of each is
+ * its last line. One that was killed has none. */
 static bool read_lines(struct ss_check_report *f, const char *lines, struct ss_symbol_files *names,
 		       struct ss_suppressions *s)
 {
-	json_t *findings = json_array(), *ranks = json_array();
-	json_t *numbered = json_object(); /* the same findings, by the number in the process */
+	struct lines l = {json_array(), json_object()};
 	char number_text[24];
 	size_t damaged = 0, read = 0;
 	bool ended = true, begun = strncmp(lines, BEGIN, strlen(BEGIN)) == 0;
@@ -221,29 +234,21 @@ static bool read_lines(struct ss_check_report *f, const char *lines, struct ss_s
 		damaged += !kind[0] && length;
 		snprintf(number_text, sizeof(number_text), "%" PRIu64, number(object, "number"));
 		if (strcmp(kind, "finding") == 0) {
-			json_array_append(findings, object);
-			json_object_set(numbered, number_text, object);
+			json_array_append(l.findings, object);
+			json_object_set(l.numbered, number_text, object);
 		} else if (strcmp(kind, "count") == 0) {
-			json_object_set(json_object_get(numbered, number_text), "count",
+			json_object_set(json_object_get(l.numbered, number_text), "count",
 					json_object_get(object, "count"));
 		} else if (strcmp(kind, "summary") == 0) {
 			json_array_append(f->processes, object);
-			if (json_is_integer(json_object_get(object, "rank")))
-				json_array_append(ranks, json_object_get(object, "rank"));
+			process_add(f, &l, json_object_get(object, "rank"), names, s);
 		}
 		json_decref(object);
 	}
-	json_t *sorted = ranks_sorted(ranks);
-	for (size_t i = 0; i < json_array_size(findings); i++) {
-		json_t *finding = json_array_get(findings, i);
-		json_object_set(finding, "ranks", sorted);
-		finding_add(f, finding, names, s);
-	}
+	process_add(f, &l, NULL, names, s);
 	f->not_read += read || begun ? damaged : 0;
-	json_decref(sorted);
-	json_decref(numbered);
-	json_decref(findings);
-	json_decref(ranks);
+	json_decref(l.findings);
+	json_decref(l.numbered);
 	return read || begun;
 }
 
@@ -344,6 +349,8 @@ bool ss_found_read(struct ss_check_report *f, char *const *paths, struct ss_supp
 	for (; good && paths && *paths; paths++)
 		good = read_file(f, *paths, names, s, err, size);
 	ss_symbol_files_close(names);
+	for (size_t i = 0; good && i < json_array_size(f->findings); i++)
+		ranks_sort(json_array_get(f->findings, i));
 	if (!good)
 		ss_found_finish(f);
 	return good;

@@ -60,15 +60,31 @@ static void put_site(FILE *out, const char *did, const json_t *site)
 	put_frames(out, site);
 }
 
+static uint64_t rank_at(const json_t *ranks, size_t i)
+{
+	return (uint64_t)json_integer_value(json_array_get(ranks, i));
+}
+
+/* Three ranks and more that follow each other are a range. */
 static void put_ranks(FILE *out, const json_t *ranks)
 {
-	size_t count = json_array_size(ranks);
+	size_t count = json_array_size(ranks), last;
 
 	if (count)
 		fprintf(out, LINE "    In %s ", ss_plural(count, "rank", "ranks"));
-	for (size_t i = 0; i < count; i++)
-		fprintf(out, "%" JSON_INTEGER_FORMAT "%s",
-			json_integer_value(json_array_get(ranks, i)), i + 1 < count ? ", " : "\n");
+	for (size_t i = 0; i < count; i = last + 1) {
+		uint64_t first = rank_at(ranks, i);
+
+		for (last = i;
+		     last + 1 < count && rank_at(ranks, last + 1) - first == last + 1 - i;)
+			last++;
+		if (last == i + 1)
+			last = i;
+		fprintf(out, "%" PRId64, (int64_t)first);
+		if (last > i)
+			fprintf(out, " to %" PRId64, (int64_t)rank_at(ranks, last));
+		fputs(last + 1 < count ? ", " : "\n", out);
+	}
 }
 
 static void put_finding(FILE *out, const json_t *f)
@@ -133,6 +149,9 @@ void ss_found_text(const struct ss_check_report *f, FILE *out)
 		sum(f, "bypassed"), kernels, ss_plural(kernels, "launch", "launches"), graphs,
 		ss_plural(graphs, "launch", "launches"), blocks,
 		ss_plural(blocks, "block", "blocks"));
+	if (sum(f, "forgotten"))
+		fprintf(out, LINE "FORGOTTEN: host memory was out %" PRIu64 " %s\n",
+			sum(f, "forgotten"), ss_plural(sum(f, "forgotten"), "time", "times"));
 	if (sum(f, "possible") > f->possible)
 		fprintf(out, LINE "NOT TOLD: %" PRIu64 " possible %s (--possible)\n",
 			sum(f, "possible") - f->possible,

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #define HASH_NONFATAL_OOM 1
-#include <uthash.h>
 
 #include "cli/convert/convert.h"
+#include "core/base/hash_or_end.h"
 
 /* A frame below its callers. */
 struct node {

@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <uthash.h>
-
 #include "cli/readers/events.h"
+#include "core/base/hash_or_end.h"
 #include "trace/grow.h"
 
 #define MAX_LIVE_BYTES (4ull << 40) /* more than any device has */

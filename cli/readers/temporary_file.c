@@ -136,9 +136,14 @@ char **ss_temporary_files(const char *folder)
 	for (int i = 0; i < n; i++) {
 		char *path = NULL;
 
-		if (paths && entry[i]->d_name[0] != '.' &&
-		    asprintf(&path, "%s/%s", folder, entry[i]->d_name) >= 0)
-			paths[count++] = path;
+		if (paths && entry[i]->d_name[0] != '.') {
+			if (asprintf(&path, "%s/%s", folder, entry[i]->d_name) >= 0) {
+				paths[count++] = path;
+			} else {
+				ss_temporary_files_free(paths);
+				paths = NULL;
+			}
+		}
 		free(entry[i]);
 	}
 	free(entry);

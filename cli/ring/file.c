@@ -22,19 +22,6 @@ static off_t offset_of(const struct ss_ring_file *f, uint32_t number)
 	return (off_t)f->mapped + (off_t)number * SS_TRACE_BLOCK_SIZE;
 }
 
-/* The file that is open, for the handler of the guard: the program's file may be cut. */
-static struct {
-	void *at;
-	size_t size;
-} mapping;
-
-static bool find_mapping(const void *at, void **from, size_t *size)
-{
-	*from = mapping.at;
-	*size = mapping.size;
-	return mapping.at && (uintptr_t)at - (uintptr_t)mapping.at < mapping.size;
-}
-
 /* Nothing that a file says is trusted. */
 static const char *check(const struct ss_trace_header *h, const struct stat *st,
 			 enum ss_ring_refusal *why)
@@ -94,7 +81,6 @@ bool ss_ring_open(struct ss_ring_file *f, const char *path, unsigned wait_ms, ch
 		snprintf(err, err_size, "%s: %s", path, wrong);
 		goto error;
 	}
-	ss_cut_guard(find_mapping);
 	f->mapped = h.header_size;
 	f->total = h.ring_blocks;
 	void *map = mmap(NULL, f->mapped, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
@@ -102,8 +88,8 @@ bool ss_ring_open(struct ss_ring_file *f, const char *path, unsigned wait_ms, ch
 		snprintf(err, err_size, "%s: %s", path, strerror(errno));
 		goto error;
 	}
-	f->header = mapping.at = map;
-	mapping.size = f->mapped;
+	ss_cut_guard_mapping(map, f->mapped); /* the program's file may be cut */
+	f->header = map;
 	f->ring = (void *)(f->header + 1);
 	return true;
 
@@ -116,7 +102,7 @@ error:
 
 void ss_ring_close(struct ss_ring_file *f)
 {
-	mapping.at = NULL;
+	ss_cut_guard_end(f->header);
 	munmap(f->header, f->mapped);
 	close(f->fd); /* the lock ends with it */
 }

@@ -37,6 +37,19 @@ static inline int ss_utf8_is_control(const unsigned char *s, size_t n)
 		 (s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9)));
 }
 
+/* Is a text of others harmless for a terminal as it is? */
+static inline int ss_utf8_is_clean(const char *text)
+{
+	size_t n;
+
+	for (; *text; text += n ? n : 1) {
+		n = ss_utf8_length(text);
+		if (ss_utf8_is_control((const unsigned char *)text, n))
+			return 0;
+	}
+	return 1;
+}
+
 /* Makes a text of others harmless for a terminal: each byte of such a character becomes '?'. Bytes
  * that are no UTF-8 stay, as names of files have them. */
 static inline void ss_utf8_clean(char *text)

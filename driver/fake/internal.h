@@ -4,8 +4,8 @@
 #define SS_DRIVER_FAKE_INTERNAL_H
 
 #include <pthread.h>
-#include <uthash.h>
 
+#include "core/base/hash_or_end.h"
 #include "driver/fake/fake.h"
 
 #define SS_FAKE_CHUNK ((size_t)256 << 10)

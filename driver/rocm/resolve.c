@@ -116,17 +116,23 @@ static void *handle_of(struct object *o)
 static void keep(struct search *s, bool global)
 {
 	int n = 0, end = 0;
+	bool refused = false;
 
 	for (int i = 0; i < s->count; i++) {
 		struct object *o = &s->list[i];
 
-		if (o->runtime ? (s->behind && i < s->before) || !handle_of(o) : !global)
+		if (o->runtime ? s->behind && i < s->before : !global)
 			continue;
+		if (o->runtime && !handle_of(o)) {
+			refused = true;
+			continue;
+		}
 		s->list[n++] = *o;
 		if (o->runtime)
 			end = n;
 	}
 	s->count = end;
+	s->no_memory = refused && !end; /* it was loaded a moment ago */
 }
 
 /* Asks for a function that a runtime has and nobody else: no sanitizer, no interposer, and not
@@ -143,12 +149,14 @@ static bool find(struct objects *o, const char *symbol)
 	struct search s = {.symbol = symbol};
 
 	dl_iterate_phdr(collect, &s);
+	/* Without memory the first of the list may be the one that is missing. */
+	if (!s.no_memory)
+		keep(&s, s.behind && ss_runtime_global(symbol));
 	atomic_store(&search_failed, s.no_memory);
-	if (s.no_memory) { /* the first of the list may be the one that is missing */
+	if (s.no_memory) {
 		free(s.list);
 		return false;
 	}
-	keep(&s, s.behind && ss_runtime_global(symbol));
 	pthread_mutex_lock(&publish_lock);
 	if (s.count && !atomic_load(&o->ready)) {
 		o->list = s.list;

@@ -25,6 +25,7 @@
 #include "shim/check/kernel_args.h"
 #include "shim/check/unpack.h"
 #include "shim/process/real.h"
+#include "trace/cut_guard.h"
 
 struct kernel {
 	UT_hash_handle hh;
@@ -174,11 +175,13 @@ static void file_read(const char *path, bool whole)
 	if (fstat(fd, &st) == 0 && st.st_size > (off_t)sizeof(Elf64_Ehdr)) {
 		file = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (file != MAP_FAILED) {
+			ss_cut_guard_mapping(file, (size_t)st.st_size);
 			if (whole)
 				(void)ss_code_object_read(file, (size_t)st.st_size, ss_unpack,
 							  kernel_add, NULL);
 			else
 				sections_read(file, (size_t)st.st_size);
+			ss_cut_guard_end(file);
 			munmap(file, (size_t)st.st_size);
 		}
 	}

@@ -24,6 +24,7 @@
 #include "shim/process/log.h"
 #include "shim/process/real.h"
 #include "shim/process/service.h"
+#include "trace/cut_guard.h"
 #include "trace/file_name.h"
 #include "trace/process_job.h"
 #include "core/statistics.h"
@@ -326,6 +327,8 @@ void ss_live_start(void)
 		    (ss_options.verbose || strcmp(ss_options.live, SS_LIVE_DIRECTORY) != 0))
 			ss_shim_log("no page for somashim top in SOMASHIM_LIVE %s: %s",
 				    ss_options.live, strerror(errno));
+		if (page)
+			ss_cut_guard_mapping(page, SS_LIVE_BYTES);
 	}
 	if (ss_options.metrics[0])
 		hold_metrics();
@@ -354,8 +357,10 @@ void ss_live_forked(bool alone)
 	struct ss_live_page *page = atomic_exchange(&ss_live_shown, NULL);
 
 	atomic_store(&ss_live_due, SS_LIVE_NEVER);
-	if (page && alone)
+	if (page && alone) {
+		ss_cut_guard_end(page);
 		ss_live_leave(page);
+	}
 	ss_sink_close(&metrics_held); /* or the name would be ours as long as the child runs */
 	atomic_store(&grew, false);
 	atomic_store(&busy, false);

@@ -7,6 +7,7 @@
  */
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -17,25 +18,25 @@
 #include "core/statistics.h"
 #include "driver/rocm/copies.h"
 #include "shim/process/report.h"
+#include "trace/cut_guard.h"
 
 union ss_report_page somashim_report __attribute__((aligned(SS_REPORT_BYTES)));
 
-/* Adds what was counted while the loader bound the program, then maps the file over it. */
+/* Maps the file over what was counted while the loader bound the program, and adds that. */
 static void map_over(int fd)
 {
-	struct ss_report before = somashim_report.r, *r;
+	struct ss_report before = somashim_report.r, *r = &somashim_report.r;
+	uint32_t magic = 0;
 
-	r = mmap(NULL, SS_REPORT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (r == MAP_FAILED)
+	if (pread(fd, &magic, sizeof(magic), offsetof(struct ss_report, magic)) != sizeof(magic) ||
+	    magic != SS_REPORT_MAGIC ||
+	    mmap(r, SS_REPORT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
+		    MAP_FAILED)
 		return;
-	if (r->magic == SS_REPORT_MAGIC &&
-	    mmap(&somashim_report, SS_REPORT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-		 fd, 0) != MAP_FAILED) {
-		for (int i = 0; i < SS_ROUTES; i++)
-			atomic_fetch_add(&r->route[i], before.route[i]);
-		ss_report_add(&r->loaded);
-	}
-	munmap(r, SS_REPORT_BYTES);
+	ss_cut_guard_mapping(r, SS_REPORT_BYTES);
+	for (int i = 0; i < SS_ROUTES; i++)
+		atomic_fetch_add(&r->route[i], before.route[i]);
+	ss_report_add(&r->loaded);
 }
 
 __attribute__((constructor)) static void open_report(void)

@@ -112,6 +112,25 @@ static void tell_copy(const char *serves, const char *version, const char *aside
 		    serves, version, aside, aside_version);
 }
 
+/* Too large for some stacks. One thread needs no host memory: a call that fails for want of it
+ * would go past us, and what it made would be the runtime's for good. */
+static struct ss_options first_options;
+static atomic_flag first_taken = ATOMIC_FLAG_INIT;
+
+static struct ss_options *options_room(void)
+{
+	return atomic_flag_test_and_set(&first_taken) ? malloc(sizeof(first_options)) :
+							&first_options;
+}
+
+static void options_drop(struct ss_options *options)
+{
+	if (options == &first_options)
+		atomic_flag_clear(&first_taken);
+	else
+		free(options);
+}
+
 /* Reads the options and finds the real functions. The runtime is asked for its version first, which
  * starts it, so that the functions are found after a runtime with an API table has handed it out
  * (route/api_table.c): until then its exports would lead back to us. A shim that is disabled or
@@ -122,7 +141,7 @@ static bool find_real(struct ss_options **options)
 	*options = NULL;
 	if (!ss_runtime_find())
 		return false;
-	*options = malloc(sizeof(**options)); /* on the heap: too large for some stacks */
+	*options = options_room();
 	if (*options)
 		ss_options_read(*options, environ, NULL);
 	if (*options && ss_copy_aside())
@@ -139,7 +158,7 @@ static void start(void)
 	int devices;
 
 	if (!find_real(&options)) {
-		free(options);
+		options_drop(options);
 		return;
 	}
 	devices = options->disable ? 0 : ss_rocm_start(options);
@@ -161,7 +180,7 @@ static void start(void)
 			ss_state_set(SS_UNKNOWN, SS_OFF);
 	}
 	pthread_mutex_unlock(&start_lock);
-	free(options);
+	options_drop(options);
 	if (!first)
 		return;
 	ss_copies_tell(tell_copy);
@@ -193,7 +212,7 @@ bool ss_pass_slow(enum ss_entry_kind kind)
 		start();
 	} else if (!ss_real_resolved()) {
 		(void)find_real(&options);
-		free(options);
+		options_drop(options);
 	}
 	ss_leave();
 	return atomic_load_explicit(&ss_state, memory_order_acquire) != SS_ON;

@@ -80,10 +80,12 @@ static hipError_t segment_handle(const struct ss_ipc_place *place, hipIpcMemHand
 		if (r) {
 			r->serial = place->serial;
 			r->handle = *out;
+		} else { /* it could not be found again by its handle */
+			err = hipErrorOutOfMemory;
 		}
 	}
 	pthread_mutex_unlock(&handles_lock);
-	return hipSuccess;
+	return err;
 }
 
 hipError_t ss_export_handle(const struct ss_ipc_place *place, struct ss_handle *h)

@@ -56,8 +56,7 @@ static hipError_t wait_for(uint64_t devices)
 }
 
 /* The real close waits for the null stream of the current device, which may be busy with
- * other work. So make dev current. The mapping has left our table; if the runtime
- * refuses, it stays mapped. */
+ * other work. So make dev current. */
 static hipError_t close_on(int dev, void *base)
 {
 	struct ss_device_switch s;
@@ -66,6 +65,20 @@ static hipError_t close_on(int dev, void *base)
 
 	if (open)
 		ss_device_restore(&s);
+	return err;
+}
+
+/* Closes a mapping that has left our table: nobody may open it meanwhile. If the runtime refuses
+ * and still has it, as it says itself, then nothing was closed, and the program may try again. */
+static hipError_t close_released(const struct ss_mapping_close *d)
+{
+	hipError_t err = close_on(d->dev, d->close);
+	hipDeviceptr_t start = NULL;
+	size_t size = 0;
+
+	if (err != hipSuccess && !ss_exiting() &&
+	    REAL(hipMemGetAddressRange, &start, &size, d->base) == hipSuccess && start == d->base)
+		ss_mapping_restore(d);
 	return err;
 }
 
@@ -200,7 +213,7 @@ hipError_t do_hipIpcCloseMemHandle(void *ptr)
 	err = wait_for(d.devices);
 	null = wait_for_null(d.devices);
 	if (d.close)
-		err = close_on(d.dev, d.close);
+		err = close_released(&d);
 	else if (err == hipSuccess)
 		err = null;
 	return ss_result(err);
@@ -212,7 +225,7 @@ static hipError_t close_now(const struct ss_mapping_close *d)
 {
 	hipError_t err = wait_for(d->devices);
 
-	return d->close ? close_on(d->dev, d->close) : err;
+	return d->close ? close_released(d) : err;
 }
 
 bool ss_import_free(void *ptr, hipError_t *err)

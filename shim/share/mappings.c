@@ -80,8 +80,9 @@ static void set_ending(struct mapping *m, bool ending)
 	m->ending = ending;
 }
 
-static bool attach(struct mapping *m, const struct ss_handle *h, bool ours, enum ss_via via,
-		   int dev)
+/* NULL: memory is out. */
+static struct block *attach(struct mapping *m, const struct ss_handle *h, bool ours,
+			    enum ss_via via, int dev)
 {
 	struct block *b;
 
@@ -90,7 +91,7 @@ static bool attach(struct mapping *m, const struct ss_handle *h, bool ours, enum
 	if (!b) {
 		b = calloc(1, sizeof(*b));
 		if (!b)
-			return false;
+			return NULL;
 		b->offset = h->offset;
 		b->via = via;
 		b->buffer_id = ss_buffer_id_new();
@@ -105,7 +106,7 @@ static bool attach(struct mapping *m, const struct ss_handle *h, bool ours, enum
 	m->shared |= ours;
 	b->devices |= 1ull << dev;
 	m->devices |= 1ull << dev;
-	return true;
+	return b;
 }
 
 static void detach(struct mapping *m, struct block *b)
@@ -233,6 +234,19 @@ static struct block *find_block(struct mapping *m, const void *ptr, enum ss_via 
 	return b || m->shared || via != SS_VIA_HANDLE ? b : m->blocks;
 }
 
+static void describe(const struct mapping *m, const struct block *b, struct ss_mapping_close *d)
+{
+	memcpy(d->block.real, m->handle, sizeof(m->handle));
+	d->block.segment_size = m->size;
+	d->block.serial = m->serial;
+	d->block.offset = b->offset;
+	d->block.size = b->size;
+	d->base = m->base;
+	d->via = b->via;
+	d->flags = m->flags;
+	d->buffer_id = b->buffer_id;
+}
+
 struct ss_mapping_close ss_mapping_release(void *ptr, enum ss_via via, int later)
 {
 	struct ss_mapping_close d = {0};
@@ -248,6 +262,7 @@ struct ss_mapping_close ss_mapping_release(void *ptr, enum ss_via via, int later
 		d.open = true;
 		d.devices = b->devices;
 		d.dev = __builtin_ctzll(b->devices);
+		describe(m, b, &d);
 		if (later >= 0) {
 			m->waits |= b->devices | 1ull << later;
 			m->since = ++frees;
@@ -265,6 +280,30 @@ struct ss_mapping_close ss_mapping_release(void *ptr, enum ss_via via, int later
 	}
 	pthread_mutex_unlock(&mappings_lock);
 	return d;
+}
+
+void ss_mapping_restore(const struct ss_mapping_close *d)
+{
+	struct mapping *m;
+	struct block *b;
+
+	pthread_mutex_lock(&mappings_lock);
+	for (m = mappings; m && m->base != d->base; m = m->next)
+		;
+	if (!m)
+		m = add(&d->block, d->base, d->dev, d->flags);
+	if (m && m->serial == d->block.serial) {
+		m->opens++;
+		b = attach(m, &d->block, d->shared, d->via, d->dev);
+		if (b) {
+			b->buffer_id = d->buffer_id;
+			b->devices |= d->devices;
+			m->devices |= d->devices;
+		} else if (!--m->opens) {
+			drop(m);
+		}
+	}
+	pthread_mutex_unlock(&mappings_lock);
 }
 
 struct ss_mapping_close ss_mapping_replaced(const struct ss_handle *h, void *base)

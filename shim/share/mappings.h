@@ -36,11 +36,21 @@ struct ss_mapping_close {
 	int dev;          /* then, with this one current, */
 	void *close;      /* close this address; NULL: nothing to close */
 	unsigned opens;   /* ss_mapping_replaced(): so many times */
+	/* What was released, for ss_mapping_restore() */
+	void *base; /* of the mapping */
+	struct ss_handle block;
+	enum ss_via via;
+	unsigned flags, buffer_id;
 };
 
 /* Releases the block that starts at ptr. `later` >= 0: a device whose streams may still use it;
  * then its mapping stays until ss_mapping_take_idle() returns it. */
 struct ss_mapping_close ss_mapping_release(void *ptr, enum ss_via via, int later);
+
+/* The runtime has refused to close the mapping that ss_mapping_release() took out of the table, and
+ * still has it: the block is open again, so that the program can try once more. Does nothing if
+ * memory is out, or if the address has another segment by now. */
+void ss_mapping_restore(const struct ss_mapping_close *d);
 
 /* The runtime returned `base` for h, but another segment is recorded there, which h's
  * segment has replaced in the owner's process. If nobody uses the old one, it is removed

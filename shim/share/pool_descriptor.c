@@ -36,19 +36,24 @@ size_t ss_pool_desc_finish(struct ss_pool_desc *desc, unsigned devices, unsigned
 	return desc_size(devices);
 }
 
+static bool is_valid(const struct ss_pool_desc *desc, size_t size)
+{
+	if (size < desc_size(1) || size > sizeof(*desc) ||
+	    memcmp(desc->magic, magic, sizeof(magic)) || desc->version != VERSION ||
+	    desc->reserved || !desc->devices || desc->reuse >> SS_POOL_DESC_REUSE ||
+	    size != desc_size(desc->devices))
+		return false;
+	for (unsigned i = 0; i < desc->devices; i++)
+		if (!memchr(desc->device[i].bus, 0, sizeof(desc->device[i].bus)))
+			return false;
+	return true;
+}
+
 bool ss_pool_desc_parse(const void *bytes, size_t size, struct ss_pool_desc *out)
 {
 	memset(out, 0, sizeof(*out));
-	if (size < desc_size(1) || size > sizeof(*out))
-		return false;
-	memcpy(out, bytes, size);
-	if (memcmp(out->magic, magic, sizeof(magic)) || out->version != VERSION || out->reserved ||
-	    !out->devices || out->reuse >> SS_POOL_DESC_REUSE || size != desc_size(out->devices))
-		return false;
-	for (unsigned i = 0; i < out->devices; i++)
-		if (!memchr(out->device[i].bus, 0, sizeof(out->device[i].bus)))
-			return false;
-	return true;
+	memcpy(out, bytes, size < sizeof(*out) ? size : sizeof(*out));
+	return is_valid(out, size);
 }
 
 /* Devices without a serial number share one uuid, and partitions of a device may share the bus
@@ -82,14 +87,12 @@ int ss_pool_desc_write(const struct ss_pool_desc *desc, size_t size)
 bool ss_pool_desc_read(int fd, struct ss_pool_desc *out)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
-	bool good = false;
 	ssize_t size;
-	char *bytes; /* on the heap: too many for some stacks */
+	char more;
 
-	if (seals < 0 || (seals & SEALS) != SEALS || !(bytes = malloc(sizeof(*out) + 1)))
+	memset(out, 0, sizeof(*out));
+	if (seals < 0 || (seals & SEALS) != SEALS)
 		return false;
-	size = pread(fd, bytes, sizeof(*out) + 1, 0);
-	good = size > 0 && ss_pool_desc_parse(bytes, (size_t)size, out);
-	free(bytes);
-	return good;
+	size = pread(fd, out, sizeof(*out), 0);
+	return size > 0 && pread(fd, &more, 1, sizeof(*out)) == 0 && is_valid(out, (size_t)size);
 }

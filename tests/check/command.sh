@@ -216,6 +216,17 @@ OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 SOMASHIM_CHECK=order SOMASHIM_CHEC
 says '^=========     In ranks 0, 1$'
 says '^=========     Seen 2 times$'
 says '^========= ERROR SUMMARY: 2 errors, 1 of them different$'
+# Files that somebody put together are still those of their processes.
+cat "$dir"/rank.?.json >"$dir/both"
+check 0 --merge "$dir/both"
+says '^=========     In ranks 0, 1$'
+sed 's/free-before-use/double-free/; s/"rank": 1/"rank": 7/' "$dir/rank.1.json" >>"$dir/both"
+for rank in 5 3 4; do sed "s/\"rank\": 1/\"rank\": $rank/" "$dir/rank.1.json"; done >"$dir/more"
+check 0 --merge "$dir/both" "$dir/more"
+says '^=========     In rank 7$'
+says '^=========     In ranks 0, 1, 3 to 5$'
+says '^========= ERROR SUMMARY: 6 errors, 2 of them different$'
+"$somashim" report "$dir/rank.1.json" "$dir/rank.0.json" >"$dir/err" || fail "report: $?"
 "$somashim" report --json "$dir/rank.1.json" >"$dir/5.json" || fail "report --json: $?"
 "$somashim" report "$dir/5.json" "$dir/rank.0.json" >"$dir/merged" || fail "report of a report: $?"
 cmp "$dir/err" "$dir/merged" || fail "report does not read what it writes"

@@ -69,3 +69,17 @@ with open(sys.argv[1] + '/many', 'w') as out:
 END
 (ulimit -t 60 && exec "$somashim" check --merge "$dir/many") >"$dir/out" 2>&1 || fail "many: status $?"
 says 'ERROR SUMMARY: 20000 errors'
+# What is said is no longer than what was read.
+python3 - "$dir" <<'END' || fail 'python'
+import json, sys
+for rank in range(100):
+    with open('%s/rank.%d' % (sys.argv[1], rank), 'w') as out:
+        for n in range(100):
+            out.write(json.dumps({'kind': 'finding', 'number': n + 1, 'fault': 'leak', 'size': 1, 'count': 1,
+                                  'alloc': {'call': 'hipMalloc', 'frames': [{'function': 'f%d' % n}]}}) + '\n')
+        for n in range(100): # as no process writes them
+            out.write('{"kind": "summary", "rank": %d}\n' % (100 * n + rank))
+END
+works "$somashim" check --merge "$dir"/rank.*
+says 'In ranks 0 to 99$'
+[ $(wc -c <"$dir/out") -lt 40000 ] || fail "there are $(wc -c <"$dir/out") bytes"

@@ -21,6 +21,25 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* As ring.c wants it. Returns how many bytes are left. */
+static size_t pack(uint8_t *bytes)
+{
+	uint8_t *to = bytes + HEADER;
+
+	for (uint32_t b = 0; b < 4; b++) {
+		const uint8_t *block = bytes + HEADER + b * BLOCK;
+		const uint16_t length = 4096;
+		uint8_t tail[8];
+
+		memcpy(tail, block + BLOCK - 8, 8);
+		memmove(to + sizeof(length), block, length);
+		memcpy(to, &length, sizeof(length));
+		memcpy(to + sizeof(length) + length, tail, 8);
+		to += sizeof(length) + length + 8;
+	}
+	return (size_t)(to - bytes);
+}
+
 static void random_file(void)
 {
 	static union {
@@ -62,8 +81,10 @@ static void random_file(void)
 		if (next_random() % 2) /* its tail */
 			memcpy(block + BLOCK - 8, &f.header.begin_ns, 8);
 	}
+	size_t size = RING ? pack(f.bytes) : sizeof(f);
+
 	LLVMFuzzerTestOneInput(f.bytes,
-			       sizeof(f) - next_random() % (BLOCK * (next_random() % 4 + 1)));
+			       size - next_random() % (size / 4 * (next_random() % 4) + 1));
 }
 
 static int read_file(const char *path)

@@ -130,6 +130,33 @@ static int hostile(void)
 	return 0;
 }
 
+/* A close that the runtime refuses has closed nothing, and can be tried again. */
+static int refused(void)
+{
+	void (*fail)(const char *) = sim_must("somasim_fail");
+	void (*clear)(void) = sim_must("somasim_fail_clear");
+	struct order o;
+	void *p[BLOCKS], *base;
+	size_t size;
+	char go = 1;
+
+	open_all(&o, p);
+	for (int i = 0; i < o.count; i++)
+		if (i != 1) /* not at the start of the mapping, so only we know it */
+			OK(hipIpcCloseMemHandle(p[i]));
+	for (int i = 0; i < 2; i++) {
+		fail("hipIpcCloseMemHandle:1=1");
+		GIVES(hipErrorInvalidValue, hipIpcCloseMemHandle(p[1]));
+		clear();
+		OK(hipMemGetAddressRange(&base, &size, p[1]));
+		CHECK(base == p[1] && size == BYTES && holds(p[1], 11));
+	}
+	OK(hipIpcCloseMemHandle(p[1]));
+	CHECK(hipIpcCloseMemHandle(p[1]) != hipSuccess);
+	tell(4, &go, 1);
+	return 0;
+}
+
 /* Holds what it opened until it is killed, or until the other one is gone. */
 static int hold(void)
 {
@@ -406,6 +433,8 @@ int main(int argc, char **argv)
 		return plain_whole();
 	if (!strcmp(role, "hostile"))
 		return hostile();
+	if (!strcmp(role, "refused"))
+		return refused();
 	if (!strcmp(role, "hold"))
 		return hold();
 	if (!strcmp(role, "late"))
@@ -423,6 +452,7 @@ int main(int argc, char **argv)
 	}
 	ask("plain", false, 0);
 	ask("hostile", true, 0);
+	ask("refused", true, 0);
 	ask("late", true, 0);
 	ask("captures", true, 0);
 	ask("hold", true, SIGKILL);

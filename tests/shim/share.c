@@ -142,6 +142,36 @@ static int hold(void)
 	return 0;
 }
 
+/* A free that the runtime refuses has freed nothing, and can be tried again. */
+static int refused(void)
+{
+	void (*fail)(const char *) = sim_must("somasim_fail");
+	void (*clear)(void) = sim_must("somasim_fail_clear");
+	unsigned id, still;
+	struct order o;
+	void *p[BLOCKS], *base;
+	size_t size;
+	char go = 1;
+
+	open_all(&o, p);
+	for (int i = 0; i < o.count; i++)
+		if (i != 1) /* not at the start of the mapping, so only we know it */
+			OK(hipFree(p[i]));
+	OK(hipPointerGetAttribute(&id, HIP_POINTER_ATTRIBUTE_BUFFER_ID, p[1]));
+	fail("hipIpcCloseMemHandle:1=1");
+	GIVES(hipErrorInvalidValue, hipFree(p[1]));
+	clear();
+	OK(hipMemGetAddressRange(&base, &size, (char *)p[1] + 7));
+	CHECK(base == p[1] && size == BYTES && holds(p[1], 11));
+	OK(hipPointerGetAttribute(&still, HIP_POINTER_ATTRIBUTE_BUFFER_ID, p[1]));
+	CHECK(still == id);
+	OK(hipFree(p[1]));
+	CHECK(sim_count("hipIpcCloseMemHandle") == 2);
+	GIVES(hipErrorInvalidValue, hipFree(p[1]));
+	tell(4, &go, 1);
+	return 0;
+}
+
 /* Without the shim: nothing of ours opens, least of all at the wrong place. */
 static int plain(void)
 {
@@ -325,6 +355,7 @@ int main(int argc, char **argv)
 		{"hold", hold},
 		{"plain", plain},
 		{"hostile", hostile},
+		{"refused", refused},
 		{"doomed", doomed},
 		{"peer", peer},
 		{"guide-pointer", guide_pointer},
@@ -358,6 +389,7 @@ int main(int argc, char **argv)
 	guide();
 	ask("plain", false, 0);
 	ask("hostile", true, 0);
+	ask("refused", true, 0);
 	ask("lazy", true, 0);
 	ask("crowd", true, 0);
 	ask("late", true, 0);
