@@ -54,8 +54,8 @@ struct arguments {
 static const struct argp_option options[] = {
 	SS_RUN_AUDIT,
 	{"tool", 't', "LIST", 0,
-	 "What to look for: order, bounds, free, leak, poison, guard, or all, in a list (default: "
-	 "order,bounds,free)",
+	 "What to look for: order, race, bounds, free, leak, poison, guard, or all, in a list "
+	 "(default: order,race,bounds,free)",
 	 0},
 	{"leak-check", KEY_LEAK, "full|no", 0, "full: as --tool leak beside the others", 0},
 	{"track-stream-ordered-races", KEY_RACES, "WHICH", 0,
@@ -108,8 +108,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		ss_options_default(&test);
 		if (!ss_options_set(&test, "CHECK", arg) || !test.check) {
 			argp_error(state,
-				   "--tool=%s: it is no list of order, bounds, free, leak, poison, "
-				   "guard, all",
+				   "--tool=%s: it is no list of order, race, bounds, free, leak, "
+				   "poison, guard, all",
 				   arg);
 		}
 		a->tools = arg;
@@ -378,7 +378,7 @@ static int run(const struct arguments *a, struct ss_suppressions *s, const char 
 
 int ss_cmd_check(int argc, char **argv)
 {
-	struct arguments a = {.tools = "order,bounds,free", .races = "all"};
+	struct arguments a = {.tools = "order,race,bounds,free", .races = "all"};
 	struct ss_suppressions *s = NULL;
 	char folder[PATH_MAX], err[8192];
 	int status;

@@ -86,7 +86,7 @@ static const struct option table[] = {
 	{"LOG", T_PATH, AT(log), "", NULL,
 	 "file for messages instead of stderr; %p is the process id, %h the host, %r the rank, "
 	 "%q{VAR} a variable"},
-	{"CHECK", T_SET, AT(check), "", "order|bounds|free|leak|poison|guard|all",
+	{"CHECK", T_SET, AT(check), "", "order|bounds|free|leak|poison|guard|race|all",
 	 "look for errors of the program (somashim check): a list, order,free"},
 	{"CHECK_RACES", T_ENUM, AT(check_races), "all", "all|use-before-alloc|use-after-free",
 	 "which errors of order are looked for"},

@@ -31,7 +31,8 @@ enum ss_check_tools {
 	SS_CHECK_FREE = 4,
 	SS_CHECK_LEAK = 8,
 	SS_CHECK_POISON = 16,
-	SS_CHECK_GUARD = 32
+	SS_CHECK_GUARD = 32,
+	SS_CHECK_RACE = 64
 };
 #define SS_PADDING_MOST 4096 /* bytes, behind or in front of a block */
 /* Which errors of order are looked for, in the words of compute-sanitizer. */

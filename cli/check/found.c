@@ -16,7 +16,7 @@
 
 #define BEGIN "{\"kind\": \"" /* of each line of a process */
 
-static const char *const sites[] = {"use", "alloc", "free"};
+static const char *const sites[] = {"use", "other", "alloc", "free"};
 
 static bool is_possible(const json_t *finding)
 {

@@ -92,6 +92,7 @@ static void put_finding(FILE *out, const json_t *f)
 	}
 	put_ranks(out, json_object_get(f, "ranks"));
 	put_site(out, text(f, "did")[0] ? text(f, "did") : "Used", json_object_get(f, "use"));
+	put_site(out, "Also used", json_object_get(f, "other"));
 	put_site(out, "Allocated", json_object_get(f, "alloc"));
 	put_site(out, "Freed", json_object_get(f, "free"));
 	if (text(f, "mend")[0])

@@ -62,13 +62,21 @@ static void list_remove(struct ss_check *c, struct block *b)
 	c->list[b->freed].count--;
 }
 
+static void block_drop(void *p)
+{
+	struct block *b = p;
+
+	free(b->uses);
+	free(b->accesses);
+	free(b);
+}
+
 void block_forget(struct ss_check *c, struct block *b)
 {
 	c->wild_frees -= b->free_wild;
 	list_remove(c, b);
 	tdelete(b, &c->blocks, compare);
-	free(b->uses);
-	free(b);
+	block_drop(b);
 }
 
 void block_move(struct ss_check *c, struct block *b, bool freed)
@@ -104,8 +112,12 @@ static struct block *block_new(struct ss_check *c, uintptr_t start, uintptr_t en
 	if (b) {
 		c->wild_frees -= b->free_wild;
 		list_remove(c, b);
-		*b = (struct block){
-			.start = start, .end = end, .uses = b->uses, .use_room = b->use_room};
+		*b = (struct block){.start = start,
+				    .end = end,
+				    .uses = b->uses,
+				    .use_room = b->use_room,
+				    .accesses = b->accesses,
+				    .access_room = b->access_room};
 		list_add(c, b);
 		return b;
 	}
@@ -248,17 +260,9 @@ void ss_check_taken(struct ss_check *c, const void *base, uint64_t size)
 	pthread_mutex_unlock(&c->lock);
 }
 
-static void drop(void *p)
-{
-	struct block *b = p;
-
-	free(b->uses);
-	free(b);
-}
-
 void blocks_drop(struct ss_check *c)
 {
-	tdestroy(c->blocks, drop);
+	tdestroy(c->blocks, block_drop);
 	c->blocks = NULL;
 }
 

@@ -28,6 +28,7 @@ enum ss_fault {
 	SS_FAULT_USE_FREE_RACE,     /* enqueued after the free, and nothing orders the two */
 	/* Nothing orders the free after a use that was enqueued before */
 	SS_FAULT_FREE_USE_RACE,
+	SS_FAULT_RACE, /* nothing orders two uses of the same bytes, one of which writes */
 	SS_FAULT_DOUBLE_FREE,
 	SS_FAULT_INTERIOR_FREE,    /* of an address inside a block */
 	SS_FAULT_FOREIGN_FREE,     /* of an address that no allocation returned */
@@ -64,10 +65,26 @@ struct ss_check_site {
 	uint32_t argument, at; /* which one is the address, from 1, and where in it */
 };
 
+/* How a command uses an operand. Nothing is said of a race with one of which it is not known. */
+enum ss_check_access { SS_CHECK_ANY, SS_CHECK_READS, SS_CHECK_WRITES };
+
+/* The bytes of an operand, if they are not all from its first to its last: `slices` times, `slice`
+ * bytes from one to the next, `rows` rows of `width` bytes, `pitch` bytes from one to the next. The
+ * first one is at `offset`. */
+struct ss_check_rows {
+	uint64_t offset, width, pitch, rows, slice, slices;
+};
+
 /* The operands of a command. */
 struct ss_check_operand {
 	const void *ptr;
 	uint64_t bytes; /* 0: it is not known how many */
+	enum ss_check_access access;
+	const struct ss_check_rows *rows; /* NULL: all bytes */
+	/* The same number stands for the same bytes written to this place; 0: it is not known */
+	uint64_t origin;
+	/* The kernel has no other argument with this access, so this is what it is for */
+	bool sole;
 	/* Eight bytes that are passed by value, which need be no pointer, or one that nobody
 	 * uses */
 	bool guess;
@@ -88,12 +105,15 @@ struct ss_finding {
 	uint64_t fill_n;
 	uint64_t front; /* bytes in front of the block that were filled */
 	struct ss_check_site alloc, free, use;
+	struct ss_check_site other; /* of RACE: what was enqueued before */
+	bool use_writes, other_writes;
 	/* How often it was seen; of LEAK blocks, and `size` is their sum */
 	uint64_t count;
 };
 
 struct ss_check_options {
 	bool use_before_alloc, use_after_free; /* which errors of order are looked for */
+	bool races;
 	bool frees;
 	bool possible; /* errors that need not be any are told, too */
 	/* What is this stream, of which nothing is known yet? `number` is not asked. */

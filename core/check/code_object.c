@@ -32,9 +32,9 @@ static bool is(const struct msgpack_value *v, const char *text)
 /* One argument. Those whose kind begins with "hidden" are not the program's. */
 static bool read_arg(struct msgpack *m, struct ss_kernel_layout *k)
 {
-	struct ss_kernel_arg a = {0};
+	struct ss_kernel_arg a = {.reads = true, .writes = true};
 	struct msgpack_value map, key, v;
-	bool hidden = false, known = false;
+	bool hidden = false, known = false, constant = false, actual = false;
 
 	if (!msgpack_next(m, &map) || map.type != MSGPACK_MAP)
 		return false;
@@ -52,6 +52,13 @@ static bool read_arg(struct msgpack *m, struct ss_kernel_layout *k)
 			a.offset = (uint32_t)v.number;
 		if (is(&key, ".size"))
 			a.size = (uint32_t)v.number;
+		if (is(&key, ".is_const"))
+			constant = v.type == MSGPACK_OTHER && v.number;
+		if (is(&key, ".actual_access")) {
+			actual = true;
+			a.reads = !is(&v, "write_only");
+			a.writes = !is(&v, "read_only");
+		}
 		if (is(&key, ".value_kind")) {
 			known = true;
 			hidden = v.type == MSGPACK_TEXT && v.length >= 6 &&
@@ -61,6 +68,8 @@ static bool read_arg(struct msgpack *m, struct ss_kernel_layout *k)
 	}
 	if (hidden)
 		return true;
+	if (constant && !actual)
+		a.writes = false;
 	if (!known || k->count == SS_KERNEL_ARGS_MAX)
 		return false;
 	k->arg[k->count++] = a;

@@ -16,7 +16,8 @@
 
 struct ss_kernel_arg {
 	uint32_t offset, size;
-	bool pointer; /* else it is passed by value */
+	bool pointer;       /* else it is passed by value */
+	bool reads, writes; /* only one of them: the kernel does nothing else there */
 };
 
 struct ss_kernel_layout {

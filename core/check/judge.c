@@ -63,13 +63,18 @@ static bool is_missing(struct ss_check *c, const struct stream *s, uint32_t slot
 	return !not_certain(c, s);
 }
 
-static void judge_live(struct ss_check *c, struct block *b, struct stream *s, struct ss_finding *f)
+/* False: that was an error. */
+static bool judge_live(struct ss_check *c, struct block *b, struct stream *s, struct ss_finding *f)
 {
-	if (!b->classic && c->opt.use_before_alloc && is_missing(c, s, b->alloc_slot, b->alloc_n)) {
+	bool early = !b->classic && c->opt.use_before_alloc &&
+		     is_missing(c, s, b->alloc_slot, b->alloc_n);
+
+	if (early) {
 		f->fault = SS_FAULT_USE_BEFORE_ALLOC;
 		finding_add(c, f);
 	}
 	note_use(c, b, s, &f->use, f->possible);
+	return !early;
 }
 
 static void judge_freed(struct ss_check *c, struct block *b, struct stream *s, struct ss_finding *f)
@@ -103,7 +108,7 @@ bool ss_check_use(struct ss_check *c, const void *stream, const struct ss_check_
 	struct ss_finding f = {.address = (uintptr_t)ptr, .bytes = bytes};
 	struct stream *s;
 	struct block *b;
-	bool fits = true;
+	bool fits = true, early = false;
 
 	pthread_mutex_lock(&c->lock);
 	s = stream_get(c, stream);
@@ -131,11 +136,13 @@ bool ss_check_use(struct ss_check *c, const void *stream, const struct ss_check_
 		if (b->freed)
 			judge_freed(c, b, s, &f);
 		else
-			judge_live(c, b, s, &f);
+			early = !judge_live(c, b, s, &f);
 		fits = b->freed || !bytes || is_inside(b, ptr, bytes);
 		if (!fits) {
 			f.fault = SS_FAULT_OUT_OF_BOUNDS;
 			finding_add(c, &f);
+		} else if (c->opt.races && !b->freed && !early && !f.possible) {
+			race_judge(c, b, s, o, &f);
 		}
 	}
 	pthread_mutex_unlock(&c->lock);

@@ -44,6 +44,15 @@ struct use {
 	struct ss_check_site site;
 };
 
+/* An access of which it is known whether it writes. */
+struct access {
+	uint32_t slot;
+	bool writes, unsure;
+	uint64_t n, origin;
+	struct ss_check_rows at; /* from the base of the block on; of a kernel all of it */
+	struct ss_check_site site;
+};
+
 /* A block from its allocation on. After its free it stays until its addresses are another
  * block's. */
 struct block {
@@ -63,6 +72,8 @@ struct block {
 	uint64_t freed_at; /* check->now */
 	uint32_t use_count, use_room;
 	struct use *uses;
+	uint32_t access_count, access_room;
+	struct access *accesses;
 	struct block *prev, *next; /* in check->list */
 };
 
@@ -139,6 +150,12 @@ void block_describe(const struct block *b, struct ss_finding *f);
 void finding_add(struct ss_check *c, struct ss_finding *f);
 void leak_add(struct ss_check *c, const struct block *b);
 void findings_drop(struct ss_check *c);
+
+/* race.c */
+/* The operand, of a live block, is used by a command that was put on s just now; f tells of the
+ * block and the use. */
+void race_judge(struct ss_check *c, struct block *b, const struct stream *s,
+		const struct ss_check_operand *o, struct ss_finding *f);
 
 /* pool.c */
 void pools_drop(struct ss_check *c);

@@ -12,6 +12,7 @@ static const char *const names[SS_FAULTS] = {
 	[SS_FAULT_USE_AFTER_FREE] = "use-after-free",
 	[SS_FAULT_USE_FREE_RACE] = "use-after-free-race",
 	[SS_FAULT_FREE_USE_RACE] = "free-before-use",
+	[SS_FAULT_RACE] = "race",
 	[SS_FAULT_DOUBLE_FREE] = "double-free",
 	[SS_FAULT_INTERIOR_FREE] = "interior-free",
 	[SS_FAULT_FOREIGN_FREE] = "invalid-free",
@@ -91,11 +92,14 @@ bool ss_site_argument(const struct ss_check_site *site, char *out, size_t size)
 static void write_text(const struct ss_finding *f, char *out, size_t size)
 {
 	char use[64], free_on[64], alloc[64], call[SS_KERNEL_NAME + 64];
+	char other[64], other_call[SS_KERNEL_NAME + 64];
 
 	name_stream(&f->use.stream, use, sizeof(use));
 	name_stream(&f->free.stream, free_on, sizeof(free_on));
 	name_stream(&f->alloc.stream, alloc, sizeof(alloc));
+	name_stream(&f->other.stream, other, sizeof(other));
 	name_call(&f->use, call, sizeof(call));
+	name_call(&f->other, other_call, sizeof(other_call));
 	switch (f->fault) {
 	case SS_FAULT_USE_BEFORE_ALLOC:
 		snprintf(out, size,
@@ -122,6 +126,13 @@ static void write_text(const struct ss_finding *f, char *out, size_t size)
 		snprintf(out, size,
 			 "Stream-ordered use after free: %s on %s is not ordered after %s on %s",
 			 or_call(&f->free), free_on, call, use);
+		break;
+	case SS_FAULT_RACE:
+		snprintf(out, size,
+			 "Data race: %s on %s %s what %s on %s %s%s, and nothing orders them", call,
+			 use, f->use_writes ? "writes" : "reads", other_call, other,
+			 f->other_writes ? "writes" : "reads",
+			 f->use_writes && f->other_writes ? ", too" : "");
 		break;
 	case SS_FAULT_DOUBLE_FREE:
 		snprintf(out, size, "Double free: %s of a block that %s has freed",
@@ -240,6 +251,7 @@ void ss_fault_mend(const struct ss_finding *f, char *out, size_t size)
 	case SS_FAULT_USE_BEFORE_ALLOC: event_between(&f->alloc, &f->use, out, size); break;
 	case SS_FAULT_FREE_BEFORE_ALLOC: event_between(&f->alloc, &f->free, out, size); break;
 	case SS_FAULT_FREE_USE_RACE: event_between(&f->use, &f->free, out, size); break;
+	case SS_FAULT_RACE: event_between(&f->other, &f->use, out, size); break;
 	case SS_FAULT_USE_FREE_RACE:
 		name_stream(&f->use.stream, use, sizeof(use));
 		if (f->free.stream.number)

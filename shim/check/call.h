@@ -20,6 +20,7 @@ struct ss_call {
 	bool to_host;               /* it copies to the host */
 	struct ss_timeline *captured; /* it became a node of a graph on this stream */
 	uint64_t since;
+	uint64_t origin;         /* of what it writes, as of an operand; 0: it is not known */
 	struct ss_operands uses; /* what that node uses, or one that the call makes, or a kernel */
 	struct ss_stack_bounds bounds; /* of the thread, not of the call */
 };

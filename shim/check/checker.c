@@ -55,6 +55,7 @@ static void start(void)
 				    ss_options.check_races != SS_RACES_AFTER_FREE,
 		.use_after_free = (tools & SS_CHECK_ORDER) &&
 				  ss_options.check_races != SS_RACES_BEFORE_ALLOC,
+		.races = tools & SS_CHECK_RACE,
 		.frees = tools & SS_CHECK_FREE,
 		.possible = ss_options.check_possible,
 		.ours = ours,
@@ -257,6 +258,14 @@ static bool is_nobodys(const void *ptr)
 	}
 }
 
+/* A wait for another device, and of that device for this, is not seen. */
+static enum ss_check_access access_of(const struct ss_call *call, const struct ss_operand *o)
+{
+	return o->access == SS_MAY_WRITE || (call->kind & SS_CALL_PEERS) ? SS_CHECK_ANY :
+	       o->access == SS_READS                                     ? SS_CHECK_READS :
+									   SS_CHECK_WRITES;
+}
+
 bool ss_operand_use(struct ss_timeline *tl, const struct ss_operand *o)
 {
 	struct ss_call *call = ss_call_of_thread();
@@ -267,6 +276,10 @@ bool ss_operand_use(struct ss_timeline *tl, const struct ss_operand *o)
 	if (o->ours) {
 		const struct ss_check_operand use = {.ptr = o->ptr,
 						     .bytes = o->size,
+						     .access = access_of(call, o),
+						     .rows = o->in_rows ? &o->rows : NULL,
+						     .origin = o->origin,
+						     .sole = o->sole,
 						     .guess = o->kind == SS_OPERAND_WORD,
 						     .kernel = o->kernel,
 						     .argument = o->argument,
@@ -292,12 +305,20 @@ bool ss_operand_use(struct ss_timeline *tl, const struct ss_operand *o)
 	return fits;
 }
 
-static bool touch(struct ss_timeline *tl, enum ss_access access, const void *ptr, size_t size)
+static bool touch(struct ss_timeline *tl, enum ss_access access, const void *ptr, size_t size,
+		  const struct ss_check_rows *rows)
 {
 	struct ss_operand o = {
 		.ptr = ptr, .size = size, .kind = SS_OPERAND_RANGE, .access = access};
 	struct ss_call *call = ss_call_of_thread();
 	bool node = call->kind & SS_CALL_NODES;
+
+	if (rows) {
+		o.in_rows = true;
+		o.rows = *rows;
+	}
+	if (access == SS_WRITES)
+		o.origin = call->origin;
 
 	if (!tl || !ptr)
 		return true;
@@ -335,15 +356,48 @@ void ss_check_exec_node(hipGraphExec_t exec, hipGraphNode_t node)
 	ss_check_exec_node_is(exec, node, made());
 }
 
-bool ss_check_access(struct ss_timeline *tl, enum ss_access access, const void *ptr, size_t size)
+bool ss_check_access(struct ss_timeline *tl, enum ss_access access, const void *ptr, size_t size,
+		     const struct ss_check_rows *rows)
 {
-	return !size || touch(tl, access, ptr, size);
+	return !size || touch(tl, access, ptr, size, rows);
+}
+
+/* Bytes that come from the same distance come from the same place. */
+void ss_check_source(const void *dst, const void *src, bool even)
+{
+	struct ss_call *call = ss_call_of_thread();
+	struct ss_block_info from, to;
+
+	if (call->shared)
+		return;
+	call->origin = even ? ((uintptr_t)src - (uintptr_t)dst) * 2 + 1 : 0;
+	/* A copy that waits may run on the null stream of either device. */
+	if ((call->kind & SS_CALL_COPIES) && ss_lookup(ss_core, src, &from) &&
+	    ss_lookup(ss_core, dst, &to) && from.device != to.device)
+		call->kind |= SS_CALL_PEERS;
+}
+
+/* Elements that begin elsewhere have their bytes elsewhere. */
+uint64_t ss_check_value_of(const void *dst, uint64_t value, unsigned element)
+{
+	if (element != 1 && element != 2 && element != 4)
+		return 0;
+	value &= ~0ull >> (64 - 8 * element);
+	return (value << 8 | (uintptr_t)dst % element << 4 | element) * 2;
+}
+
+void ss_check_value_set(const void *dst, uint64_t value, unsigned element)
+{
+	struct ss_call *call = ss_call_of_thread();
+
+	if (!call->shared)
+		call->origin = ss_check_value_of(dst, value, element);
 }
 
 void ss_check_value(struct ss_timeline *tl, const void *ptr, size_t size)
 {
 	if (tl && !ss_timeline_capturing(tl)) /* such a node is never read */
-		(void)touch(tl, SS_MAY_WRITE, ptr, size);
+		(void)touch(tl, SS_MAY_WRITE, ptr, size, NULL);
 }
 
 /* ---- the end of a call ---------------------------------------------------------------- */

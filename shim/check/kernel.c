@@ -16,7 +16,11 @@ static void add_word(const struct ss_kernel_word *word, void *arg)
 			       (struct ss_operand){
 				       .ptr = word->value,
 				       .kind = word->pointer ? SS_OPERAND_POINTER : SS_OPERAND_WORD,
-				       .access = SS_MAY_WRITE,
+				       .access = !word->pointer || word->reads == word->writes ?
+							 SS_MAY_WRITE :
+						 word->reads ? SS_READS :
+							       SS_WRITES,
+				       .sole = word->sole,
 				       .kernel = word->kernel,
 				       .argument = word->argument,
 				       .at = word->at,

@@ -61,6 +61,10 @@ static void kernel_add(const struct ss_kernel_layout *l, void *unused)
 	HASH_FIND(hh, kernels, l->name, l->name_size, k);
 	if (k) {
 		k->ambiguous |= !same_layout(k, l);
+		for (uint32_t i = 0; i < k->count && !k->ambiguous; i++) {
+			k->arg[i].reads |= l->arg[i].reads;
+			k->arg[i].writes |= l->arg[i].writes;
+		}
 		return;
 	}
 	k = calloc(1, sizeof(*k) + l->name_size + 1);
@@ -300,6 +304,17 @@ static const char *packed_of(void *const *extra, size_t *size)
 	return buffer;
 }
 
+/* Is there no other argument that the kernel only reads, or only writes, as it does this one? */
+static bool is_sole(const struct kernel *k, const struct ss_kernel_arg *a)
+{
+	unsigned same = 0;
+
+	for (uint32_t i = 0; i < k->count; i++)
+		same += k->arg[i].pointer && k->arg[i].reads == a->reads &&
+			k->arg[i].writes == a->writes;
+	return same == 1;
+}
+
 bool ss_kernel_args(const void *function, bool host, void *const *args, void *const *extra,
 		    void (*fn)(const struct ss_kernel_word *word, void *arg), void *arg)
 {
@@ -321,6 +336,9 @@ bool ss_kernel_args(const void *function, bool host, void *const *args, void *co
 			continue; /* the launch fails */
 		for (uint32_t at = 0; at + sizeof(void *) <= a->size; at += sizeof(void *)) {
 			struct ss_kernel_word word = {.pointer = a->pointer,
+						      .reads = a->reads,
+						      .writes = a->writes,
+						      .sole = a->pointer && is_sole(k, a),
 						      .kernel = k->name,
 						      .argument = i + 1,
 						      .at = at};

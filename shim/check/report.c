@@ -123,6 +123,7 @@ static void put_text(FILE *out, const struct ss_finding *f)
 		else
 			fprintf(out, LINE "    Address %#" PRIx64 "\n", f->address);
 		put_site(out, ss_fault_did(f->fault), &f->use);
+		put_site(out, "Also used", &f->other);
 		put_site(out, "Allocated", &f->alloc);
 		put_site(out, "Freed", &f->free);
 	}
@@ -233,6 +234,7 @@ static void put_json(FILE *out, const struct ss_finding *f)
 		", \"address\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"count\": %" PRIu64,
 		f->block, f->base, f->size, f->address, f->bytes, f->count);
 	put_json_site(out, "use", &f->use);
+	put_json_site(out, "other", &f->other);
 	put_json_site(out, "alloc", &f->alloc);
 	put_json_site(out, "free", &f->free);
 	fprintf(out, "}\n");
