@@ -35,6 +35,7 @@ static bool read_arg(struct msgpack *m, struct ss_kernel_layout *k)
 	struct ss_kernel_arg a = {.reads = true, .writes = true};
 	struct msgpack_value map, key, v;
 	bool hidden = false, known = false, constant = false, actual = false;
+	bool known_access = false;
 
 	if (!msgpack_next(m, &map) || map.type != MSGPACK_MAP)
 		return false;
@@ -54,8 +55,10 @@ static bool read_arg(struct msgpack *m, struct ss_kernel_layout *k)
 			a.size = (uint32_t)v.number;
 		if (is(&key, ".is_const"))
 			constant = v.type == MSGPACK_OTHER && v.number;
-		if (is(&key, ".actual_access")) {
-			actual = true;
+		/* Older compilers have the second key alone, and only for what is read. */
+		if (is(&key, ".actual_access") || (is(&key, ".access") && !actual)) {
+			actual = is(&key, ".actual_access");
+			known_access = true;
 			a.reads = !is(&v, "write_only");
 			a.writes = !is(&v, "read_only");
 		}
@@ -68,7 +71,7 @@ static bool read_arg(struct msgpack *m, struct ss_kernel_layout *k)
 	}
 	if (hidden)
 		return true;
-	if (constant && !actual)
+	if (constant && !known_access)
 		a.writes = false;
 	if (!known || k->count == SS_KERNEL_ARGS_MAX)
 		return false;

@@ -115,9 +115,8 @@ static bool same_rows(const struct ss_check_rows *a, const struct ss_check_rows 
 /* Does a use each byte that b uses? */
 static bool covers(const struct ss_check_rows *a, const struct ss_check_rows *b)
 {
-	return same_rows(a, b) ||
-	       (a->rows == 1 && a->slices == 1 && a->offset <= b->offset &&
-		b->offset + length_of(b) <= a->offset + a->width);
+	return same_rows(a, b) || (a->rows == 1 && a->slices == 1 && a->offset <= b->offset &&
+				   b->offset + length_of(b) <= a->offset + a->width);
 }
 
 static bool is_whole(const struct block *b, const struct access *a)

@@ -34,8 +34,8 @@ static inline void put_number(struct code_writer *w, unsigned n)
 }
 
 /* The arguments of a kernel, a letter each: p a pointer, r one that is only read, c one to what is
- * constant, w one that is only written, i four bytes, l eight bytes, s a structure
- * of 24 bytes, h one that the compiler adds. */
+ * constant, q one that is only read in the words of older compilers, w one that is only written, i
+ * four bytes, l eight bytes, s a structure of 24 bytes, h one that the compiler adds. */
 static inline void put_args(struct code_writer *w, const char *args)
 {
 	unsigned offset = 0;
@@ -45,22 +45,22 @@ static inline void put_args(struct code_writer *w, const char *args)
 		unsigned size = *args == 'i' ? 4 : *args == 's' ? 24 : 8;
 
 		offset = (offset + (size > 4 ? 7 : 3)) & ~(size > 4 ? 7u : 3u);
-		put_byte(w, strchr("rcw", *args) ? 0x84 : 0x83);
+		put_byte(w, strchr("rcqw", *args) ? 0x84 : 0x83);
 		if (*args == 'c') {
 			put_text(w, ".is_const");
 			put_byte(w, 0xc3);
-		} else if (strchr("rw", *args)) {
-			put_text(w, ".actual_access");
-			put_text(w, *args == 'r' ? "read_only" : "write_only");
+		} else if (strchr("rqw", *args)) {
+			put_text(w, *args == 'q' ? ".access" : ".actual_access");
+			put_text(w, *args == 'w' ? "write_only" : "read_only");
 		}
 		put_text(w, ".offset");
 		put_number(w, offset);
 		put_text(w, ".size");
 		put_number(w, size);
 		put_text(w, ".value_kind");
-		put_text(w, strchr("prcw", *args) ? "global_buffer" :
-			    *args == 'h'          ? "hidden_global_offset_x" :
-						    "by_value");
+		put_text(w, strchr("prcqw", *args) ? "global_buffer" :
+			    *args == 'h'           ? "hidden_global_offset_x" :
+						     "by_value");
 		offset += size;
 	}
 }

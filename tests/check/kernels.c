@@ -26,7 +26,7 @@ hipFunction_t kernel(const char *name)
 {
 	static const char *const kernels[] = {
 		"fill",   "pi", "copy",    "ppih", "in_struct", "is", "number", "l",  "write", "pl",
-		"hidden", "ll", "produce", "w",    "consume",   "c",  "choose", "rr", NULL};
+		"hidden", "ll", "produce", "w",    "consume",   "c",  "choose", "rq", NULL};
 	static struct code_writer image;
 	hipModule_t module;
 	hipFunction_t f;
