@@ -109,8 +109,10 @@ bool ss_check_use(struct ss_check *c, const void *stream, const struct ss_check_
 	struct stream *s;
 	struct block *b;
 	bool fits = true, early = false;
+	uint64_t unknown;
 
 	pthread_mutex_lock(&c->lock);
+	unknown = c->counts.unknown;
 	s = stream_get(c, stream);
 	b = s ? block_around(c, ptr) : NULL;
 	/* An end pointer is no access, and neither is one in front of a block. */
@@ -144,6 +146,8 @@ bool ss_check_use(struct ss_check *c, const void *stream, const struct ss_check_
 		} else if (c->opt.races && !b->freed && !early && !f.possible) {
 			race_judge(c, b, s, o, &f);
 		}
+		if (c->counts.unknown > unknown) /* it is one use */
+			c->counts.unknown = unknown + 1;
 	}
 	pthread_mutex_unlock(&c->lock);
 	return fits;

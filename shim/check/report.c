@@ -2,7 +2,8 @@
 /*
  * Findings as text in the log, or as lines of JSON in the file of SOMASHIM_CHECK_FILE, which
  * `somashim check` reads. A finding is written when it is made, so a program that crashes later has
- * said it. The lines of the file: {"kind": "finding", ..}, one each; at the end {"kind": "count",
+ * said it. The lines of the file: {"kind": "finding", ..}, one each, in which a call stack has its
+ * frames where its number, "stack", stands for the first time; at the end {"kind": "count",
  * ..} with how often a finding of this number was seen, if more than once, and {"kind": "summary",
  * ..}.
  *
@@ -181,11 +182,33 @@ static void put_json_python(FILE *out, const struct ss_check_frame *frame)
 	fprintf(out, ", \"line\": %" PRIu32, frame->line);
 }
 
+/* Frames stand where their stack is named first. */
+static void put_json_frames(FILE *out, uint32_t stack)
+{
+	static uint8_t written[SS_CHECK_STACKS / 8 + 1];
+	const struct ss_check_frame *frame;
+	uint32_t count = ss_check_stack_frames(stack, &frame);
+
+	if (stack)
+		fprintf(out, ", \"stack\": %" PRIu32, stack);
+	if (stack && written[stack / 8] & 1u << stack % 8)
+		return;
+	written[stack / 8] |= (uint8_t)(1u << stack % 8);
+	fprintf(out, ", \"frames\": [");
+	for (uint32_t i = 0; i < count; i++) {
+		fprintf(out, "%s{", i ? ", " : "");
+		if (frame[i].ip)
+			put_json_address(out, frame[i].ip);
+		else
+			put_json_python(out, &frame[i]);
+		fputc('}', out);
+	}
+	fputc(']', out);
+}
+
 static void put_json_site(FILE *out, const char *name, const struct ss_check_site *site)
 {
 	static const char *const kinds[] = {"null", "blocking", "non-blocking"};
-	const struct ss_check_frame *frame;
-	uint32_t count = ss_check_stack_frames(site->stack, &frame);
 
 	if (!site->what)
 		return;
@@ -203,16 +226,8 @@ static void put_json_site(FILE *out, const char *name, const struct ss_check_sit
 		fprintf(out, ", \"argument\": %" PRIu32 ", \"argument_offset\": %" PRIu32,
 			site->argument, site->at);
 	}
-	fprintf(out, ", \"frames\": [");
-	for (uint32_t i = 0; i < count; i++) {
-		fprintf(out, "%s{", i ? ", " : "");
-		if (frame[i].ip)
-			put_json_address(out, frame[i].ip);
-		else
-			put_json_python(out, &frame[i]);
-		fputc('}', out);
-	}
-	fprintf(out, "]}");
+	put_json_frames(out, site->stack);
+	fputc('}', out);
 }
 
 static void put_json(FILE *out, const struct ss_finding *f)

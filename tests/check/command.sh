@@ -132,6 +132,27 @@ assert 'let stream 2 wait' in result['message']['text'], result
 assert all(r['shortDescription']['text'] for r in run['tool']['driver']['rules']), run
 END
 
+# Many findings: the file has each call stack once, and each finding its own.
+check 9 --error-exitcode 9 --json="$dir/found.json" sh -c "'$corpus' many 20 30; cp $dir/somashim-check.*/*.json '$dir/lines'"
+says '^========= ERROR SUMMARY: 600 errors$'
+[ "$(grep -c 'Host Frame: allocate ' "$dir/err")" = 600 ] || fail "not each finding has the stack of its allocation"
+python3 - "$dir" <<'END' || fail "the stacks of many findings"
+import json, sys
+lines = [json.loads(line) for line in open(sys.argv[1] + '/lines')]
+sites = [f[k] for f in lines if f['kind'] == 'finding' for k in ('use', 'alloc', 'free')]
+with_frames = [s['stack'] for s in sites if 'frames' in s]
+assert len(sites) == 1800 and len(with_frames) == len(set(with_frames)) == 20 + 30 + 1, len(with_frames)
+found = json.load(open(sys.argv[1] + '/found.json'))['findings']
+stacks = {tuple(json.dumps(f[k]['frames']) for k in ('use', 'alloc', 'free')) for f in found}
+assert len(found) == len(stacks) == 600, len(stacks)
+assert not any('stack' in f[k] or 'place' in f[k] for f in found for k in ('use', 'alloc', 'free'))
+END
+# A merged report is the same.
+cp "$dir/found.json" "$dir/first.json"
+check 0 --json="$dir/found.json" --merge "$dir/lines"
+python3 -c 'import json, sys; a, b = [json.load(open(f))["findings"] for f in sys.argv[1:]]
+assert a == b' "$dir/first.json" "$dir/found.json" || fail "the merged report differs"
+
 # The name of a folder may be any bytes, but a URI and JSON may not. Sources in the current folder are relative to it.
 odd=$dir/$'a b#%\xc3\xa9 \xff'
 mkdir "$odd"

@@ -51,6 +51,8 @@ void keep(void *p);
 
 /* Writes through an address that no argument shows (memory.c). */
 void write_hidden(void *p, size_t bytes, hipStream_t on);
+/* Uses after frees, each from other places (many.c). */
+void many(unsigned allocations, unsigned uses);
 /* random_memory.c */
 void random_memory(uint64_t seed, const char *kind);
 

@@ -51,6 +51,11 @@ int main(int argc, char **argv)
 		random_memory(strtoull(argv[2], NULL, 0), argv[3]);
 		return 0;
 	}
+	if (argc == 4 && !strcmp(argv[1], "many")) {
+		OK(hipStreamCreateWithFlags(&a, hipStreamNonBlocking));
+		many((unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]));
+		return 0;
+	}
 	if (argc == 2 && !strcmp(argv[1], "killed")) {
 		OK(hipStreamCreateWithFlags(&a, hipStreamNonBlocking));
 		(void)block(a);
