@@ -38,6 +38,7 @@ enum {
 	KEY_FRONT,
 	KEY_GUARD,
 	KEY_POSSIBLE,
+	KEY_API,
 	KEY_REQUIRE,
 	KEY_MERGE
 };
@@ -45,6 +46,7 @@ enum {
 struct arguments {
 	bool audit, leak, merge, possible;
 	const char *require; /* yes or no; NULL: not said */
+	const char *api;
 	const char *tools, *races, *padding, *front, *guard, *json, *sarif, *suppressions, *gen,
 		*log;
 	int error_status;
@@ -68,6 +70,10 @@ static const struct argp_option options[] = {
 	 "The least block that the tool guard ends at an unmapped page (default: 1M)", 0},
 	{"possible", KEY_POSSIBLE, NULL, 0,
 	 "Also tell what need not be an error: addresses in what a kernel is passed by value", 0},
+	{"report-api-errors", KEY_API, "all|explicit|no", 0,
+	 "Also tell which calls of HIP fail; explicit: but for those that ROCm's own libraries make "
+	 "(default: no)",
+	 0},
 	{"error-exitcode", KEY_EXITCODE, "N", 0,
 	 "Exit with N if errors were found and the program ended with 0 (default: 0)", 0},
 	{"require-device", KEY_REQUIRE, "yes|no", OPTION_ARG_OPTIONAL,
@@ -127,6 +133,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 				   arg);
 		}
 		a->races = arg;
+		return 0;
+	case KEY_API:
+		if (!is_one_of(arg, "all", "explicit", "no"))
+			argp_error(state, "--report-api-errors=%s: it is none of all, explicit, no", arg);
+		a->api = arg;
 		return 0;
 	case KEY_EXITCODE:
 		a->error_status = (int)ss_arguments_number(state, "error-exitcode", arg, 255);
@@ -350,6 +361,7 @@ static int run(const struct arguments *a, struct ss_suppressions *s, const char 
 		setenv("SOMASHIM_CHECK_FRONT", a->front, 1);
 	if (a->guard)
 		setenv("SOMASHIM_CHECK_GUARD", a->guard, 1);
+	setenv("SOMASHIM_CHECK_API", a->api ? a->api : "no", 1);
 	setenv("SOMASHIM_CHECK_POSSIBLE", a->possible ? "1" : "0", 1);
 	setenv("SOMASHIM_CHECK_FILE", pattern, 1);
 	struct ss_report *report = ss_run_report_open(err, sizeof(err));

@@ -90,6 +90,8 @@ static const struct option table[] = {
 	 "look for errors of the program (somashim check): a list, order,free"},
 	{"CHECK_RACES", T_ENUM, AT(check_races), "all", "all|use-before-alloc|use-after-free",
 	 "which errors of order are looked for"},
+	{"CHECK_API", T_ENUM, AT(check_api), "no", "no|explicit|all",
+	 "calls of HIP that fail are told; explicit: those of ROCm's own libraries are not"},
 	{"CHECK_POSSIBLE", T_BOOL, AT(check_possible), "0", NULL,
 	 "errors that need not be any are told, too: addresses in what a kernel is passed by "
 	 "value"},

@@ -38,6 +38,9 @@ enum ss_check_tools {
 /* Which errors of order are looked for, in the words of compute-sanitizer. */
 enum ss_check_races { SS_RACES_ALL, SS_RACES_BEFORE_ALLOC, SS_RACES_AFTER_FREE };
 
+/* SOMASHIM_CHECK_API: which calls that fail are told */
+enum ss_check_api { SS_API_NO, SS_API_EXPLICIT, SS_API_ALL };
+
 /* The longest time that an option can give: 139 years. Sums and products of a few do not
  * overflow. */
 #define SS_FOR_EVER_MS (1ull << 42)
@@ -61,6 +64,7 @@ struct ss_options {
 	bool disable, verbose, selftest, api_table;
 	int check;       /* enum ss_check_tools */
 	int check_races; /* enum ss_check_races */
+	int check_api;                              /* enum ss_check_api */
 	bool check_possible;
 	uint64_t check_quarantine; /* bytes, for the tool poison */
 	uint64_t check_padding;    /* bytes behind each block, for the tool bounds */

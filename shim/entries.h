@@ -988,6 +988,8 @@
 
 /* Functions that the shim calls for itself and does not intercept. */
 #define SS_HELPERS(H) \
+	H(const char *, hipGetErrorName, (hipError_t err)) \
+	H(const char *, hipGetErrorString, (hipError_t err)) \
 	H(hipError_t, hipGetDevice, (int *dev)) \
 	H(hipError_t, hipDeviceCanAccessPeer, (int *can, int dev, int peer)) \
 	H(hipError_t, hipDeviceGetUuid, (hipUUID *uuid, hipDevice_t dev)) \

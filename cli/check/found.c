@@ -66,7 +66,7 @@ static void stacks_keep(struct ss_check_report *f, json_t *finding, struct ss_sy
  * same way. Their frames are given back. The caller frees it. NULL: out of memory. */
 static char *key_of(const struct ss_check_report *f, const json_t *finding)
 {
-	size_t size = 64 + strlen(text(finding, "fault")), length;
+	size_t size = 64 + strlen(text(finding, "fault")) + strlen(text(finding, "error")), length;
 	char *key;
 
 	for (size_t i = 0; i < SITES; i++) {
@@ -76,7 +76,8 @@ static char *key_of(const struct ss_check_report *f, const json_t *finding)
 	key = malloc(size);
 	if (!key)
 		return NULL;
-	length = (size_t)sprintf(key, "%s\n%d", text(finding, "fault"), is_possible(finding));
+	length = (size_t)sprintf(key, "%s\n%d %s", text(finding, "fault"), is_possible(finding),
+				 text(finding, "error"));
 	for (size_t i = 0; i < SITES; i++) {
 		json_t *site = json_object_get(finding, sites[i]);
 		length += (size_t)sprintf(key + length, "\n%" JSON_INTEGER_FORMAT " %s\n%s",

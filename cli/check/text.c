@@ -120,7 +120,9 @@ static void put_finding(FILE *out, const json_t *f, struct stack_text **known)
 
 	fprintf(out, LINE "%s\n", text(f, "text"));
 	if (strcmp(text(f, "fault"), "leak") != 0) {
-		if (number(f, "block") != 0) {
+		if (strcmp(text(f, "fault"), "api-error") == 0) {
+			/* It is about no address. */
+		} else if (number(f, "block") != 0) {
 			fprintf(out,
 				LINE "    Address 0x%" PRIx64 " is at offset %" PRId64
 				     " of block %" PRIu64 " of %" PRIu64 " %s at 0x%" PRIx64 "\n",
@@ -134,7 +136,10 @@ static void put_finding(FILE *out, const json_t *f, struct stack_text **known)
 			fprintf(out, LINE "    Seen %" PRIu64 " times\n", number(f, "count"));
 	}
 	put_ranks(out, json_object_get(f, "ranks"));
-	put_site(out, text(f, "did")[0] ? text(f, "did") : "Used", json_object_get(f, "use"),
+	if (strcmp(text(f, "fault"), "api-error") == 0)
+		put_stack(out, json_object_get(f, "use"), known);
+	else
+		put_site(out, text(f, "did")[0] ? text(f, "did") : "Used", json_object_get(f, "use"),
 		 known);
 	put_site(out, "Also used", json_object_get(f, "other"), known);
 	put_site(out, "Allocated", json_object_get(f, "alloc"), known);

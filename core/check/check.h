@@ -38,6 +38,7 @@ enum ss_fault {
 	SS_FAULT_OVERWRITTEN,      /* the padding of a block has changed */
 	SS_FAULT_WRITE_AFTER_FREE, /* the bytes of a freed block have changed */
 	SS_FAULT_MEMORY_FAULT,     /* the device has faulted at an address */
+	SS_FAULT_API_ERROR, /* a call has failed */
 	SS_FAULT_LEAK,
 	SS_FAULTS
 };
@@ -107,6 +108,9 @@ struct ss_finding {
 	struct ss_check_site alloc, free, use;
 	struct ss_check_site other; /* of RACE: what was enqueued before */
 	bool use_writes, other_writes;
+	/* Of API_ERROR, as the runtime has them: its name, its words; both static */
+	const char *error, *error_text;
+	int error_number;
 	/* How often it was seen; of LEAK blocks, and `size` is their sum */
 	uint64_t count;
 };
@@ -200,6 +204,9 @@ void ss_check_freed_twice(struct ss_check *c, void *ptr, const struct ss_check_s
 void ss_check_taken(struct ss_check *c, const void *base, uint64_t size);
 /* A call frees memory that another call has to free: a live block, or host memory. */
 void ss_check_wrong_free(struct ss_check *c, void *ptr, const char *what, uint32_t stack);
+/* A call has failed. The texts are static. */
+void ss_check_api_error(struct ss_check *c, const char *error, const char *error_text, int number,
+			const char *what, uint32_t stack);
 /* A pool was destroyed; and: a call got a handle that is no live pool's. */
 void ss_check_pool_end(struct ss_check *c, const void *handle, const char *what, uint32_t stack);
 void ss_check_pool_use(struct ss_check *c, const void *handle, const char *what, uint32_t stack);

@@ -24,7 +24,7 @@ static uint64_t key_of(const struct ss_finding *f)
 {
 	uint64_t h = mix(mix(1, f->fault), f->address < f->base); /* in front of it, or behind */
 
-	h = mix(h, f->possible);
+	h = mix(mix(h, f->possible), (uint64_t)f->error_number);
 	h = mix(mix(h, f->alloc.stack), (uintptr_t)f->alloc.what);
 	h = mix(mix(h, f->free.stack), (uintptr_t)f->free.what);
 	/* Whichever of the two comes first in a race. */

@@ -311,6 +311,20 @@ void ss_check_wrong_free(struct ss_check *c, void *ptr, const char *what, uint32
 	pthread_mutex_unlock(&c->lock);
 }
 
+void ss_check_api_error(struct ss_check *c, const char *error, const char *error_text, int number,
+			const char *what, uint32_t stack)
+{
+	struct ss_finding f = {.fault = SS_FAULT_API_ERROR,
+			       .error = error,
+			       .error_text = error_text,
+			       .error_number = number,
+			       .use = site_of(NULL, what, stack)};
+
+	pthread_mutex_lock(&c->lock);
+	finding_add(c, &f);
+	pthread_mutex_unlock(&c->lock);
+}
+
 void ss_check_changed(struct ss_check *c, const struct ss_finding *about, uint64_t offset,
 		      uint64_t bytes)
 {

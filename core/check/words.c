@@ -22,6 +22,7 @@ static const char *const names[SS_FAULTS] = {
 	[SS_FAULT_OVERWRITTEN] = "overwritten-padding",
 	[SS_FAULT_WRITE_AFTER_FREE] = "write-after-free",
 	[SS_FAULT_MEMORY_FAULT] = "memory-fault",
+	[SS_FAULT_API_ERROR] = "api-error",
 	[SS_FAULT_LEAK] = "leak",
 };
 
@@ -37,6 +38,7 @@ const char *ss_fault_did(enum ss_fault fault)
 	case SS_FAULT_INTERIOR_FREE:
 	case SS_FAULT_FOREIGN_FREE:
 	case SS_FAULT_WRONG_FREE: return "Freed";
+	case SS_FAULT_API_ERROR: return "Called";
 	default: return "Used";
 	}
 }
@@ -209,6 +211,10 @@ static void write_text(const struct ss_finding *f, char *out, size_t size)
 				 f->address - f->base - f->size,
 				 f->free.what ? " that was freed" : "");
 		break;
+	case SS_FAULT_API_ERROR:
+		snprintf(out, size, "API error: %s returned %s (%d)%s%s", or_call(&f->use),
+			 f->error, f->error_number, f->error_text[0] ? ": " : "", f->error_text);
+		break;
 	case SS_FAULT_LEAK:
 		snprintf(out, size, "Leaked %" PRIu64 " bytes in %" PRIu64 " block%s of %s",
 			 f->size, f->count, f->count == 1 ? "" : "s", or_call(&f->alloc));
@@ -299,6 +305,10 @@ void ss_fault_mend(const struct ss_finding *f, char *out, size_t size)
 		break;
 	case SS_FAULT_DESTROYED_POOL:
 		snprintf(out, size, "Destroy the pool after the last call that names it.");
+		break;
+	case SS_FAULT_API_ERROR:
+		snprintf(out, size, "Look at what %s was given, and at its result.",
+			 or_call(&f->use));
 		break;
 	case SS_FAULT_LEAK:
 		snprintf(out, size, "Free the block, or let a library destructor free it.");

@@ -406,6 +406,7 @@ void ss_check_called(hipError_t err)
 {
 	const struct ss_call *call = ss_call_of_thread();
 
+	ss_check_failed(err);
 	if (call->captured && err == hipSuccess)
 		ss_check_captured(ss_timeline_native(call->captured), &call->uses);
 	/* A call that failed has not used its operands. */

@@ -34,6 +34,7 @@ enum ss_call_kind {
 	/* Others for which the host may wait, as they take or give memory that no pool of ours
 	 * has */
 	SS_CALL_WAITS = 8,
+	SS_CALL_ERRORS = 32, /* it tells the last error, and does not fail itself */
 	SS_CALL_PEERS = 16, /* it may also wait for the other device, and that for it */
 };
 
@@ -48,13 +49,14 @@ static inline __attribute__((always_inline)) unsigned ss_call_kind(const char *n
 		     IS("hipMemRelease") || IS("hipMemUnmap") || IS("hipExecutionCtxSynchronize");
 	bool copies = BEGINS("hipMemcpy") || BEGINS("hipMemset") || BEGINS("hipDrvMemcpy");
 	bool peers = IS("hipMemcpyPeer") || IS("hipMemcpy3DPeer");
+	bool errors = IS("hipGetLastError") || IS("hipPeekAtLastError") || IS("hipExtGetLastError");
 	bool nodes = BEGINS("hipGraph") || BEGINS("hipDrvGraph");
 	bool pools = BEGINS("hipMemPool") || IS("hipDeviceReset");
 	bool async = __builtin_strstr(name, "Async");
 
 	return (nodes ? SS_CALL_NODES : 0) | (pools ? SS_CALL_POOLS : 0) |
 	       (copies && !async ? SS_CALL_COPIES : 0) | (waits ? SS_CALL_WAITS : 0) |
-	       (peers ? SS_CALL_PEERS : 0);
+	       (peers ? SS_CALL_PEERS : 0) | (errors ? SS_CALL_ERRORS : 0);
 #undef BEGINS
 #undef IS
 }
@@ -62,6 +64,8 @@ static inline __attribute__((always_inline)) unsigned ss_call_kind(const char *n
 /* A call of the application begins, or ends with this result. `name` is static. */
 void ss_check_call_begins(const char *name, unsigned kind);
 void ss_check_called(hipError_t err);
+/* The call fails with this error, or (hipSuccess) does not. It is enough to be told once. */
+void ss_check_failed(hipError_t err);
 
 static inline __attribute__((always_inline)) void ss_check_call(const char *name)
 {

@@ -114,6 +114,8 @@ static void put_text(FILE *out, const struct ss_finding *f)
 	fprintf(out, LINE "%s\n", text);
 	if (f->fault == SS_FAULT_LEAK) {
 		put_frames(out, f->alloc.stack);
+	} else if (f->fault == SS_FAULT_API_ERROR) {
+		put_frames(out, f->use.stack);
 	} else {
 		if (f->block)
 			fprintf(out,
@@ -242,6 +244,11 @@ static void put_json(FILE *out, const struct ss_finding *f)
 	put_string(out, text);
 	if (f->possible)
 		fprintf(out, ", \"possible\": true");
+	if (f->error) {
+		fprintf(out, ", \"error\": ");
+		put_string(out, f->error);
+		fprintf(out, ", \"error_number\": %d", f->error_number);
+	}
 	fprintf(out, ", \"did\": \"%s\", \"mend\": ", ss_fault_did(f->fault));
 	put_string(out, mend);
 	fprintf(out,

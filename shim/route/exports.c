@@ -134,6 +134,7 @@
 		SS_SERVED; \
 		ss_decay_due(); \
 		ss_observer_add(-1, SS_OBSERVER_PINNED); \
+		CHECKED_BEGIN(name); \
 		ss_enter(); \
 		err = FORWARD(name, args); \
 		ss_leave(); \
@@ -243,6 +244,7 @@ static inline int ss_code_device(const void *image, const char *path)
 			return FORWARD(name, args); \
 		SS_SERVED; \
 		ss_decay_due(); \
+		CHECKED_BEGIN(name); \
 		return ss_result(SS_LIMITED(TAKE_DEVICE extra, TAKE_BYTES extra, TAKE_KEY extra, \
 					    FORWARD(name, args))); \
 	}

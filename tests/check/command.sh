@@ -43,6 +43,31 @@ says 'NOT CHECKED: 1 whose order is not known,'
 check 0 --error-exitcode 9 "$corpus" right-pinned_copy_and_poll
 says 'NOT CHECKED: 2 whose order is not known,'
 
+# Calls that fail, once for each place, with the words of the runtime.
+check 0 --error-exitcode 9 "$corpus" right-failing_calls
+says '^========= ERROR SUMMARY: 0 errors$'
+for which in all explicit; do
+	check 9 --error-exitcode 9 --report-api-errors $which --json="$dir/found.json" "$corpus" right-failing_calls
+	says '^========= ERROR SUMMARY: 18 errors, 6 of them different$'
+	says '^========= API error: hipMalloc returned hipErrorOutOfMemory (2): out of memory$'
+	says '^========= API error: hipHostMalloc returned '
+	says '^========= API error: hipEventRecord returned '
+	says '^========= API error: hipStreamWaitEvent returned '
+	says '^========= API error: hipMallocAsync returned hipErrorInvalidValue (1): invalid argument$'
+	says 'Host Frame: failing_calls .*commands\.c:'
+	says '^=========     Seen 3 times$'
+	silent 'Address'
+done
+# Those of a library in the folder of the runtime are told with `all`.
+mkdir "$dir/rocm"
+for folder in ${LD_LIBRARY_PATH//:/ }; do
+	[ ! -e "$folder/libamdhip64.so" ] || cp "$folder"/lib*.so* "$dir/rocm"
+done
+cp "$corpus" "$dir/rocm"
+LD_LIBRARY_PATH=$dir/rocm check 0 --error-exitcode 9 --report-api-errors explicit "$dir/rocm/${corpus##*/}" right-failing_calls
+LD_LIBRARY_PATH=$dir/rocm check 9 --error-exitcode 9 --report-api-errors all "$dir/rocm/${corpus##*/}" right-failing_calls
+rm -r "$dir/rocm"
+
 # Tools and halves of the order.
 check 0 --error-exitcode 9 "$corpus" leak
 check 9 --error-exitcode 9 --leak-check full "$corpus" leak
@@ -327,6 +352,7 @@ done
 
 # Wrong calls.
 check 2 --tool nonsense "$corpus" leak
+check 2 --report-api-errors some "$corpus" leak
 check 2 --leak-check half "$corpus" leak
 check 2 --track-stream-ordered-races some "$corpus" leak
 check 127 "$dir/none"
