@@ -32,6 +32,7 @@ enum type {
 	T_AMOUNT,     /* struct ss_amount */
 	T_PER_DEVICE, /* struct ss_amount[SS_MAX_DEVICES] */
 	T_PATH,       /* char[512] */
+	T_TEXT,       /* the same */
 };
 
 struct option {
@@ -92,6 +93,10 @@ static const struct option table[] = {
 	 "which errors of order are looked for"},
 	{"CHECK_API", T_ENUM, AT(check_api), "no", "no|explicit|all",
 	 "calls of HIP that fail are told; explicit: those of ROCm's own libraries are not"},
+	{"CHECK_KERNEL", T_TEXT, AT(check_kernel), "", NULL,
+	 "only the kernels whose name has this in it are checked; kne=NAME: the one of this name"},
+	{"CHECK_LAUNCHES", T_SIZE, AT(check_launches), "0", NULL,
+	 "only so many launches of kernels are checked, the first ones; 0 = all"},
 	{"CHECK_POSSIBLE", T_BOOL, AT(check_possible), "0", NULL,
 	 "errors that need not be any are told, too: addresses in what a kernel is passed by "
 	 "value"},
@@ -232,6 +237,7 @@ static bool option_set(struct ss_options *opt, const struct option *o, const cha
 	case T_AMOUNT: return ss_amount_parse(value, field);
 	case T_PER_DEVICE: return per_device_set(field, o, value, true, NULL);
 	case T_PATH:
+	case T_TEXT:
 		if (strlen(value) >= sizeof(opt->log))
 			return false;
 		strcpy(field, value);
@@ -322,6 +328,7 @@ static const char *const type_texts[] = {
 	[T_AMOUNT] = "size or percent",
 	[T_PER_DEVICE] = "size, percent or max, per device",
 	[T_PATH] = "path",
+	[T_TEXT] = "text",
 };
 
 static const char *type_text(const struct option *o)
@@ -483,7 +490,8 @@ static void option_format(const struct ss_options *opt, const struct option *o, 
 	case T_PADDING: ss_format_size(*(const uint64_t *)field, out, size); break;
 	case T_AMOUNT: ss_format_amount(field, out, size); break;
 	case T_PER_DEVICE: ss_format_per_device(field, out, size); break;
-	case T_PATH: snprintf(out, size, "%s", (const char *)field); break;
+	case T_PATH:
+	case T_TEXT: snprintf(out, size, "%s", (const char *)field); break;
 	}
 }
 

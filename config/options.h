@@ -64,8 +64,10 @@ struct ss_options {
 	bool disable, verbose, selftest, api_table;
 	int check;       /* enum ss_check_tools */
 	int check_races; /* enum ss_check_races */
-	int check_api;                              /* enum ss_check_api */
+	int check_api;   /* enum ss_check_api */
 	bool check_possible;
+	char check_kernel[512];    /* which kernels are checked; "" = all */
+	uint64_t check_launches;   /* how many of their launches; 0 = all */
 	uint64_t check_quarantine; /* bytes, for the tool poison */
 	uint64_t check_padding;    /* bytes behind each block, for the tool bounds */
 	uint64_t check_front;      /* bytes in front of each block, for the tool bounds */

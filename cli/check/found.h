@@ -54,7 +54,8 @@ bool ss_is_found(const char *path);
 bool ss_found_read(struct ss_check_report *f, char *const *paths, struct ss_suppressions *s,
 		   char *err, size_t size);
 void ss_found_finish(struct ss_check_report *f);
-void ss_found_text(const struct ss_check_report *f, FILE *out);
+/* Of at most `limit` findings; 0: of all. */
+void ss_found_text(const struct ss_check_report *f, size_t limit, FILE *out);
 /* False: it could not be written, or there is no memory. */
 bool ss_found_json(const struct ss_check_report *f, FILE *out);
 bool ss_found_sarif(const struct ss_check_report *f, FILE *out);

@@ -139,8 +139,8 @@ static void put_finding(FILE *out, const json_t *f, struct stack_text **known)
 	if (strcmp(text(f, "fault"), "api-error") == 0)
 		put_stack(out, json_object_get(f, "use"), known);
 	else
-		put_site(out, text(f, "did")[0] ? text(f, "did") : "Used", json_object_get(f, "use"),
-		 known);
+		put_site(out, text(f, "did")[0] ? text(f, "did") : "Used",
+			 json_object_get(f, "use"), known);
 	put_site(out, "Also used", json_object_get(f, "other"), known);
 	put_site(out, "Allocated", json_object_get(f, "alloc"), known);
 	put_site(out, "Freed", json_object_get(f, "free"), known);
@@ -159,7 +159,7 @@ static uint64_t sum(const struct ss_check_report *f, const char *key)
 	return n;
 }
 
-void ss_found_text(const struct ss_check_report *f, FILE *out)
+void ss_found_text(const struct ss_check_report *f, size_t limit, FILE *out)
 {
 	const size_t processes = json_array_size(f->processes);
 	const uint64_t checked = sum(f, "checked"), kernels = sum(f, "unknown_kernels");
@@ -168,9 +168,15 @@ void ss_found_text(const struct ss_check_report *f, FILE *out)
 	struct stack_text *known = NULL;
 
 	fprintf(out, LINE "SOMASHIM CHECK\n");
-	for (size_t i = 0; i < json_array_size(f->findings); i++)
+	const size_t all = json_array_size(f->findings);
+	const size_t printed = limit && limit < all ? limit : all;
+
+	for (size_t i = 0; i < printed; i++)
 		put_finding(out, json_array_get(f->findings, i), &known);
 	stacks_drop(known);
+	if (printed < all)
+		fprintf(out, LINE "NOT PRINTED: %zu %s (--print-limit %zu)\n", all - printed,
+			ss_plural(all - printed, "finding", "findings"), limit);
 	if (f->leaked_blocks) {
 		fprintf(out, LINE "LEAK SUMMARY: %" PRIu64 " %s leaked in %" PRIu64 " %s\n",
 			f->leaked_bytes, ss_plural(f->leaked_bytes, "byte", "bytes"),

@@ -38,7 +38,7 @@ enum ss_fault {
 	SS_FAULT_OVERWRITTEN,      /* the padding of a block has changed */
 	SS_FAULT_WRITE_AFTER_FREE, /* the bytes of a freed block have changed */
 	SS_FAULT_MEMORY_FAULT,     /* the device has faulted at an address */
-	SS_FAULT_API_ERROR, /* a call has failed */
+	SS_FAULT_API_ERROR,        /* a call has failed */
 	SS_FAULT_LEAK,
 	SS_FAULTS
 };

@@ -35,7 +35,7 @@ enum ss_call_kind {
 	 * has */
 	SS_CALL_WAITS = 8,
 	SS_CALL_ERRORS = 32, /* it tells the last error, and does not fail itself */
-	SS_CALL_PEERS = 16, /* it may also wait for the other device, and that for it */
+	SS_CALL_PEERS = 16,  /* it may also wait for the other device, and that for it */
 };
 
 /* Of a literal the compiler works it out. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Launches of kernels: each pointer among the arguments is an access of unknown size. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,11 +58,34 @@ bool ss_operands_talk(struct ss_operands *o)
 	return any || (o->lost && ss_check_any_host_memory());
 }
 
+/* Does SOMASHIM_CHECK_KERNEL mean this kernel? */
+static bool is_meant(const char *kernel)
+{
+	const char *pattern = ss_options.check_kernel;
+
+	if (!pattern[0])
+		return true;
+	if (!strncmp(pattern, "kne=", 4))
+		return !strcmp(pattern + 4, kernel);
+	return strstr(kernel, !strncmp(pattern, "kns=", 4) ? pattern + 4 : pattern);
+}
+
 void ss_operands_use(struct ss_timeline *tl, const struct ss_operands *o)
 {
 	for (uint32_t i = 0; i < o->count; i++)
-		if (o->at[i].kind == SS_OPERAND_RANGE || o->at[i].ours)
+		if (o->at[i].kind == SS_OPERAND_RANGE ||
+		    (o->at[i].ours && is_meant(o->at[i].kernel)))
 			(void)ss_operand_use(tl, &o->at[i]);
+}
+
+/* Is it one of the first launches, if only those are to be checked? */
+static bool is_launch_meant(const struct ss_operands *o)
+{
+	static _Atomic uint64_t launches;
+
+	if (!ss_options.check_launches || !o->count || !is_meant(o->at[0].kernel))
+		return true;
+	return atomic_fetch_add(&launches, 1) < ss_options.check_launches;
 }
 
 void ss_check_kernel(struct ss_timeline *tl, const void *function, bool host, void **args,
@@ -82,7 +106,8 @@ void ss_check_kernel(struct ss_timeline *tl, const void *function, bool host, vo
 	talk = ss_operands_talk(uses);
 	if (talk)
 		ss_check_stream_opaque(tl, true, false);
-	ss_operands_use(tl, uses);
+	if (is_launch_meant(uses))
+		ss_operands_use(tl, uses);
 	if (talk)
 		ss_check_stream_opaque(tl, false, true);
 	ss_operands_drop(&own);

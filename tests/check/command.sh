@@ -61,12 +61,28 @@ done
 # Those of a library in the folder of the runtime are told with `all`.
 mkdir "$dir/rocm"
 for folder in ${LD_LIBRARY_PATH//:/ }; do
-	[ ! -e "$folder/libamdhip64.so" ] || cp "$folder"/lib*.so* "$dir/rocm"
+	for file in "$folder"/lib*.so*; do
+		[ ! -e "$folder/libamdhip64.so" ] || [ ! -f "$file" ] || cp "$file" "$dir/rocm"
+	done
 done
 cp "$corpus" "$dir/rocm"
 LD_LIBRARY_PATH=$dir/rocm check 0 --error-exitcode 9 --report-api-errors explicit "$dir/rocm/${corpus##*/}" right-failing_calls
 LD_LIBRARY_PATH=$dir/rocm check 9 --error-exitcode 9 --report-api-errors all "$dir/rocm/${corpus##*/}" right-failing_calls
 rm -r "$dir/rocm"
+
+# Kernels by name, and their first launches.
+check 9 --error-exitcode 9 --kernel-name fil "$corpus" kernel-before-allocation
+check 9 --error-exitcode 9 --kernel-name kne=fill "$corpus" kernel-before-allocation
+check 9 --error-exitcode 9 --kernel-name kns=ill "$corpus" kernel-before-allocation
+check 0 --error-exitcode 9 --kernel-name kne=fil "$corpus" kernel-before-allocation
+check 0 --error-exitcode 9 --kernel-name copy "$corpus" graph-kernel-after-free
+check 9 --error-exitcode 9 --kernel-name copy "$corpus" use-on-another-stream
+check 9 --error-exitcode 9 --launch-count 1 "$corpus" kernel-before-allocation
+check 0 --error-exitcode 9 --launch-count 1 "$corpus" second-launch-after-free
+check 9 --error-exitcode 9 --launch-count 2 "$corpus" second-launch-after-free
+check 0 --error-exitcode 9 --launch-count 1 --kernel-name copy "$corpus" second-launch-after-free
+check 2 --kernel-name '' "$corpus" leak
+check 2 --launch-count some "$corpus" leak
 
 # Tools and halves of the order.
 check 0 --error-exitcode 9 "$corpus" leak
@@ -172,6 +188,10 @@ stacks = {tuple(json.dumps(f[k]['frames']) for k in ('use', 'alloc', 'free')) fo
 assert len(found) == len(stacks) == 600, len(stacks)
 assert not any('stack' in f[k] or 'place' in f[k] for f in found for k in ('use', 'alloc', 'free'))
 END
+check 9 --error-exitcode 9 --print-limit 5 "$corpus" many 2 5
+says '^========= NOT PRINTED: 5 findings (--print-limit 5)$'
+says '^========= ERROR SUMMARY: 10 errors$'
+[ "$(grep -c '^=========     Fault: ' "$dir/err")" = 5 ] || fail "not five findings are printed"
 # A merged report is the same.
 cp "$dir/found.json" "$dir/first.json"
 check 0 --json="$dir/found.json" --merge "$dir/lines"

@@ -182,6 +182,15 @@ static void kernel_before_allocation(void)
 	OK(hipFreeAsync(p, a));
 }
 
+static void second_launch_after_free(void)
+{
+	void *p = block(a);
+
+	launch_fill(p, a);
+	OK(hipFreeAsync(p, a));
+	launch_fill(p, a);
+}
+
 static void kernel_after_free(void)
 {
 	void *p = block(a);
@@ -476,6 +485,8 @@ const struct program wrong_kernels[] = {
 	{"kernel-before-allocation", kernel_before_allocation,
 	 "use-before-alloc hipModuleLaunchKernel 2 1"},
 	{"kernel-after-free", kernel_after_free, "use-after-free hipModuleLaunchKernel 1 1"},
+	{"second-launch-after-free", second_launch_after_free,
+	 "use-after-free hipModuleLaunchKernel 1 1"},
 	{"kernel-races-with-free", kernel_races_with_free,
 	 "use-after-free-race hipModuleLaunchKernel 2 1"},
 	{"free-under-kernel", free_under_kernel, "free-before-use hipModuleLaunchKernel 2 1"},
