@@ -32,8 +32,10 @@ void ss_check_allocated(struct ss_timeline *tl, void *ptr, size_t size, size_t r
 	struct ss_mark mark = tl ? ss_timeline_mark(tl) : (struct ss_mark){0};
 
 	ss_check_alloc(ss_check_state, ptr, size, front, room, tl, ss_call_name(), ss_call_stack());
-	if (filled)
+	if (filled) {
 		ss_check_filled(ss_check_state, ptr, behind, mark.slot, mark.n);
+		ss_padding_prove(tl, ptr, front, behind);
+	}
 }
 
 size_t ss_check_asked(const void *ptr, size_t size)

@@ -70,6 +70,19 @@ LD_LIBRARY_PATH=$dir/rocm check 0 --error-exitcode 9 --report-api-errors explici
 LD_LIBRARY_PATH=$dir/rocm check 9 --error-exitcode 9 --report-api-errors all "$dir/rocm/${corpus##*/}" right-failing_calls
 rm -r "$dir/rocm"
 
+# A fill that never arrived is the runtime's fault, and the summary counts the block.
+for n in 1 2; do
+	SOMASIM_FAIL=hipMemsetAsync:$n=lost check 0 --error-exitcode 9 "$corpus" right-two_blocks_and_a_wait
+	says "somashim: check: the runtime has lost a memset of 256 bytes"
+	says 'the bytes of 1 block$'
+done
+SOMASIM_FAIL=hipMemsetAsync:3=lost check 0 --error-exitcode 9 "$corpus" right-two_blocks_and_a_wait
+silent 'has lost'
+for program in leak right-hip_malloc_and_hip_free; do
+	SOMASIM_FAIL=hipMemsetAsync:%1=lost check 0 --error-exitcode 9 "$corpus" $program
+	says 'the bytes of 1 block$'
+done
+
 # Kernels by name, and their first launches.
 check 9 --error-exitcode 9 --kernel-name fil "$corpus" kernel-before-allocation
 check 9 --error-exitcode 9 --kernel-name kne=fill "$corpus" kernel-before-allocation

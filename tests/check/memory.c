@@ -240,8 +240,27 @@ static void held_until_written(void)
 	OK(hipFree(value));
 }
 
+/* The device may lose a fill in them (command.sh). */
+static void two_blocks_and_a_wait(void)
+{
+	void *p = block(a), *q = block(a);
+
+	OK(hipStreamSynchronize(a));
+	OK(hipFreeAsync(p, a));
+	OK(hipFreeAsync(q, a));
+}
+
+static void hip_malloc_and_hip_free(void)
+{
+	void *p;
+
+	OK(hipMalloc(&p, BYTES));
+	OK(hipFree(p));
+}
+
 const struct program right_memory[] = {
 #define P(name) {"right-" #name, name, NULL}
 	P(many_blocks),       P(pool_of_one_block),  P(per_thread_frees),
-	P(reset_after_frees), P(held_until_written), {NULL, NULL, NULL},
+	P(reset_after_frees), P(held_until_written), P(two_blocks_and_a_wait),
+	P(hip_malloc_and_hip_free), {NULL, NULL, NULL},
 };
