@@ -109,9 +109,10 @@ static void prove(const unsigned char *bytes, size_t count, const struct ss_find
 	lost[losses++ % LOST_MAX] = about->block;
 	pthread_mutex_unlock(&lock);
 	if (!atomic_flag_test_and_set(&said))
-		ss_shim_log("check: the runtime has lost a memset of %zu bytes beside block %" PRIu64
-			    " at %#" PRIx64 ": what is beside such blocks is not compared",
-			    count, about->block, about->base);
+		ss_shim_log(
+			"check: the runtime has lost a memset of %zu bytes beside block %" PRIu64
+			" at %#" PRIx64 ": what is beside such blocks is not compared",
+			count, about->block, about->base);
 }
 
 static bool is_lost(const struct ss_finding *about)

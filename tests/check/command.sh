@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # `somashim check`: what it prints, writes and exits with.
-#   command.sh SOMASHIM CHECK_CORPUS CHECK_FAULT PYTHON
+#   command.sh SOMASHIM CHECK_CORPUS CHECK_FAULT PYTHON CHECK_OWN_CODE
 set -u
-somashim=$1 corpus=$2 faults=$3 python=$4
+somashim=$1 corpus=$2 faults=$3 python=$4 own_code=$5
 dir=$(mktemp -d "${TMPDIR:-/tmp}/somashim-check-test.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 export TMPDIR=$dir
@@ -82,6 +82,11 @@ for program in leak right-hip_malloc_and_hip_free; do
 	SOMASIM_FAIL=hipMemsetAsync:%1=lost check 0 --error-exitcode 9 "$corpus" $program
 	says 'the bytes of 1 block$'
 done
+
+# What the code of the program says of its kernels is so whatever is in a library.
+check 9 --error-exitcode 9 "$own_code"
+says 'Use after free: hipLaunchKernel of fill on stream 1'
+says ' 0 kernel launches and 0 graph'
 
 # Kernels by name, and their first launches.
 check 9 --error-exitcode 9 --kernel-name fil "$corpus" kernel-before-allocation

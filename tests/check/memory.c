@@ -260,7 +260,12 @@ static void hip_malloc_and_hip_free(void)
 
 const struct program right_memory[] = {
 #define P(name) {"right-" #name, name, NULL}
-	P(many_blocks),       P(pool_of_one_block),  P(per_thread_frees),
-	P(reset_after_frees), P(held_until_written), P(two_blocks_and_a_wait),
-	P(hip_malloc_and_hip_free), {NULL, NULL, NULL},
+	P(many_blocks),
+	P(pool_of_one_block),
+	P(per_thread_frees),
+	P(reset_after_frees),
+	P(held_until_written),
+	P(two_blocks_and_a_wait),
+	P(hip_malloc_and_hip_free),
+	{NULL, NULL, NULL},
 };
