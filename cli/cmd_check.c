@@ -42,6 +42,7 @@ enum {
 	KEY_KERNEL,
 	KEY_LAUNCHES,
 	KEY_LIMIT,
+	KEY_PERCENT,
 	KEY_REQUIRE,
 	KEY_MERGE
 };
@@ -49,7 +50,7 @@ enum {
 struct arguments {
 	bool audit, leak, merge, possible;
 	const char *require; /* yes or no; NULL: not said */
-	const char *api, *kernel, *launches;
+	const char *percent, *api, *kernel, *launches;
 	unsigned long limit; /* of findings in the report; 0: none */
 	const char *tools, *races, *padding, *front, *guard, *json, *sarif, *suppressions, *gen,
 		*log;
@@ -60,8 +61,8 @@ struct arguments {
 static const struct argp_option options[] = {
 	SS_RUN_AUDIT,
 	{"tool", 't', "LIST", 0,
-	 "What to look for: order, race, bounds, free, leak, poison, guard, or all, in a list "
-	 "(default: order,race,bounds,free)",
+	 "What to look for: order, race, bounds, free, leak, poison, guard, or all of these; init, "
+	 "unused; in a list (default: order,race,bounds,free)",
 	 0},
 	{"leak-check", KEY_LEAK, "full|no", 0, "full: as --tool leak beside the others", 0},
 	{"track-stream-ordered-races", KEY_RACES, "WHICH", 0,
@@ -86,6 +87,11 @@ static const struct argp_option options[] = {
 	 0},
 	{"launch-count", KEY_LAUNCHES, "N", 0,
 	 "Check only the first N launches of (these) kernels (default: 0: all)", 0},
+	{"init-percent", KEY_PERCENT, "N", 0,
+	 "Tell a copy to the host of which at least N percent were never written, with the tool "
+	 "init "
+	 "(default: 100)",
+	 0},
 	{"print-limit", KEY_LIMIT, "N", 0,
 	 "Print at most N findings in the report; --json and --sarif have all (default: 0: no "
 	 "limit)",
@@ -131,7 +137,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!ss_options_set(&test, "CHECK", arg) || !test.check) {
 			argp_error(state,
 				   "--tool=%s: it is no list of order, race, bounds, free, leak, "
-				   "poison, guard, all",
+				   "poison, guard, all, init, unused",
 				   arg);
 		}
 		a->tools = arg;
@@ -166,6 +172,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_LAUNCHES:
 		(void)ss_arguments_number(state, "launch-count", arg, INT_MAX);
 		a->launches = arg;
+		return 0;
+	case KEY_PERCENT:
+		ss_options_default(&test);
+		if (!ss_options_set(&test, "CHECK_INIT_PERCENT", arg))
+			argp_error(state, "--init-percent=%s: it is no number from 1 to 100", arg);
+		a->percent = arg;
 		return 0;
 	case KEY_LIMIT:
 		a->limit = (unsigned long)ss_arguments_number(state, "print-limit", arg, INT_MAX);
@@ -397,6 +409,8 @@ static int run(const struct arguments *a, struct ss_suppressions *s, const char 
 		setenv("SOMASHIM_CHECK_KERNEL", a->kernel, 1);
 	if (a->launches)
 		setenv("SOMASHIM_CHECK_LAUNCHES", a->launches, 1);
+	if (a->percent)
+		setenv("SOMASHIM_CHECK_INIT_PERCENT", a->percent, 1);
 	setenv("SOMASHIM_CHECK_API", a->api ? a->api : "no", 1);
 	setenv("SOMASHIM_CHECK_POSSIBLE", a->possible ? "1" : "0", 1);
 	setenv("SOMASHIM_CHECK_FILE", pattern, 1);

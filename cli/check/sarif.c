@@ -26,6 +26,8 @@ static const char *const about[SS_FAULTS] = {
 	[SS_FAULT_OVERWRITTEN] = "Bytes around a block were written",
 	[SS_FAULT_WRITE_AFTER_FREE] = "Bytes of a freed block were written",
 	[SS_FAULT_MEMORY_FAULT] = "The device faulted at an address",
+	[SS_FAULT_UNINITIALIZED] = "A copy to the host has what was never written",
+	[SS_FAULT_UNUSED] = "A block was freed that was never written",
 	[SS_FAULT_API_ERROR] = "A call of HIP has failed",
 	[SS_FAULT_LEAK] = "A block is never freed",
 };

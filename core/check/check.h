@@ -38,6 +38,8 @@ enum ss_fault {
 	SS_FAULT_OVERWRITTEN,      /* the padding of a block has changed */
 	SS_FAULT_WRITE_AFTER_FREE, /* the bytes of a freed block have changed */
 	SS_FAULT_MEMORY_FAULT,     /* the device has faulted at an address */
+	SS_FAULT_UNINITIALIZED,    /* a copy to the host of what was never written */
+	SS_FAULT_UNUSED,           /* a block was freed that was never written */
 	SS_FAULT_API_ERROR,        /* a call has failed */
 	SS_FAULT_LEAK,
 	SS_FAULTS
@@ -220,9 +222,9 @@ void ss_check_outside(struct ss_check *c, const void *stream, const struct ss_ch
 /* The same of one that is not enqueued yet, but made a node of a graph. */
 bool ss_check_fits(struct ss_check *c, const void *ptr, uint64_t bytes, const char *what,
 		   uint32_t stack);
-/* The padding behind a block, or in front of it (`offset` is negative, as two's complement), or the
- * bytes of a freed one, have changed. Of a freed block of which an error of order is known, that is
- * the reason, and nothing more is said. */
+/* What is `about` a block that bytes of it have shown: the padding behind a block, or in front of
+ * it (`offset` is negative, as two's complement), or the bytes of a freed one, have changed. Of a
+ * freed block of which an error of order is known, that is the reason, and nothing more is said. */
 void ss_check_changed(struct ss_check *c, const struct ss_finding *about, uint64_t offset,
 		      uint64_t bytes);
 /* The device has faulted at an address, or somewhere in its page: which block is there, or ends

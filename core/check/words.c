@@ -22,6 +22,8 @@ static const char *const names[SS_FAULTS] = {
 	[SS_FAULT_OVERWRITTEN] = "overwritten-padding",
 	[SS_FAULT_WRITE_AFTER_FREE] = "write-after-free",
 	[SS_FAULT_MEMORY_FAULT] = "memory-fault",
+	[SS_FAULT_UNINITIALIZED] = "uninitialized-copy",
+	[SS_FAULT_UNUSED] = "never-written",
 	[SS_FAULT_API_ERROR] = "api-error",
 	[SS_FAULT_LEAK] = "leak",
 };
@@ -211,6 +213,16 @@ static void write_text(const struct ss_finding *f, char *out, size_t size)
 				 f->address - f->base - f->size,
 				 f->free.what ? " that was freed" : "");
 		break;
+	case SS_FAULT_UNINITIALIZED:
+		snprintf(out, size,
+			 "Uninitialized memory: %s copies to the host %" PRIu64
+			 " bytes that were never written",
+			 or_call(&f->use), f->bytes);
+		break;
+	case SS_FAULT_UNUSED:
+		snprintf(out, size, "Unused memory: %s of a block that was never written",
+			 or_call(&f->free));
+		break;
 	case SS_FAULT_API_ERROR:
 		snprintf(out, size, "API error: %s returned %s (%d)%s%s", or_call(&f->use),
 			 f->error, f->error_number, f->error_text[0] ? ": " : "", f->error_text);
@@ -306,6 +318,10 @@ void ss_fault_mend(const struct ss_finding *f, char *out, size_t size)
 	case SS_FAULT_DESTROYED_POOL:
 		snprintf(out, size, "Destroy the pool after the last call that names it.");
 		break;
+	case SS_FAULT_UNINITIALIZED:
+		snprintf(out, size, "Write these bytes before %s, or copy less.", or_call(&f->use));
+		break;
+	case SS_FAULT_UNUSED: snprintf(out, size, "Allocate it where it is used."); break;
 	case SS_FAULT_API_ERROR:
 		snprintf(out, size, "Look at what %s was given, and at its result.",
 			 or_call(&f->use));

@@ -18,6 +18,7 @@ struct ss_call {
 	bool pageable;              /* it uses memory that is neither ours nor known to be pinned */
 	bool told;                  /* the host may see that it has ended, or waits for it */
 	bool to_host;               /* it copies to the host */
+	const void *host_to;        /* where to */
 	bool failed;                /* which has been told */
 	struct ss_timeline *captured; /* it became a node of a graph on this stream */
 	uint64_t since;

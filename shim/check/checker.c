@@ -2,10 +2,12 @@
 /* From the calls of the application to core/check: which stream, which block, and what a call
  * proves. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "shim/check/call.h"
 #include "shim/check/checker.h"
 #include "shim/check/host_memory.h"
+#include "shim/check/init.h"
 #include "shim/check/inside.h"
 #include "shim/check/operand.h"
 #include "shim/check/padding.h"
@@ -138,7 +140,8 @@ static void before_exit(void)
 {
 	struct list l = {0};
 
-	if (!ss_checking || !(ss_options.check & (SS_CHECK_BOUNDS | SS_CHECK_POISON)))
+	if (!ss_checking || !(ss_options.check & (SS_CHECK_BOUNDS | SS_CHECK_POISON |
+						  SS_CHECK_INIT | SS_CHECK_UNUSED)))
 		return;
 	exit_looked = true;
 	ss_check_padded(ss_check_state, list_add, &l);
@@ -286,6 +289,9 @@ bool ss_operand_use(struct ss_timeline *tl, const struct ss_operand *o)
 						     .argument = o->argument,
 						     .at = o->at};
 
+		if (call->host_to && o->access == SS_READS && o->kind == SS_OPERAND_RANGE &&
+		    !o->in_rows && !strncmp(name, "hipMemcpy", 9))
+			ss_init_copied(tl, o->ptr, o->size, call->host_to);
 		fits = ss_check_use(ss_check_state, tl, &use, name,
 				    call->has_stack ? call->stack : ss_call_stack());
 		if (o->size && is_nobodys(o->ptr))
@@ -299,6 +305,8 @@ bool ss_operand_use(struct ss_timeline *tl, const struct ss_operand *o)
 		call->pageable |= pageable;
 		call->told |= pageable || o->access != SS_READS;
 		call->to_host |= o->access == SS_WRITES;
+		if (o->access == SS_WRITES)
+			call->host_to = o->ptr;
 	}
 	/* Behind each operand, as another thread may look before the call returns. */
 	if (call->told)

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "core/base/hash.h"
+#include "shim/check/init.h"
 #include "shim/check/inside.h"
 #include "shim/check/kernel_args.h"
 #include "shim/check/operand.h"
@@ -381,6 +382,7 @@ void ss_check_graph(struct ss_timeline *tl, hipGraphExec_t exec)
 
 	if (!tl || ss_timeline_capturing(tl))
 		return;
+	ss_init_launched();
 	pthread_mutex_lock(&lock);
 	x = graph_find(execs, exec);
 	unread = !x || x->unread;

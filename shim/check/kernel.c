@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "shim/check/host_memory.h"
+#include "shim/check/init.h"
 #include "shim/check/inside.h"
 #include "shim/check/kernel_args.h"
 #include "shim/check/operand.h"
@@ -96,6 +97,7 @@ void ss_check_kernel(struct ss_timeline *tl, const void *function, bool host, vo
 
 	if (!tl || ss_timeline_capturing(tl))
 		return;
+	ss_init_launched();
 	if (!uses)
 		uses = &own;
 	ss_operands_of_kernel(uses, function, host, args, extra);

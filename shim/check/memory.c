@@ -4,6 +4,7 @@
 
 #include "shim/check/call.h"
 #include "shim/check/host_memory.h"
+#include "shim/check/init.h"
 #include "shim/check/padding.h"
 #include "shim/check/read_back.h"
 
@@ -36,6 +37,7 @@ void ss_check_allocated(struct ss_timeline *tl, void *ptr, size_t size, size_t r
 		ss_check_filled(ss_check_state, ptr, behind, mark.slot, mark.n);
 		ss_padding_prove(tl, ptr, front, behind);
 	}
+	ss_init_fill(tl, ptr);
 }
 
 size_t ss_check_asked(const void *ptr, size_t size)
@@ -72,6 +74,7 @@ void ss_check_freeing(struct ss_timeline *tl, void *ptr)
 	ss_read_arrived();
 	if (ss_options.check & SS_CHECK_BOUNDS)
 		read_padding(tl, ptr);
+	ss_init_freeing(tl, ptr);
 	if (ss_check_free(ss_check_state, ptr, tl, ss_call_name(), ss_call_stack()))
 		ss_call_of_thread()->freed = ptr;
 }

@@ -212,15 +212,6 @@ static bool read_now(const struct ss_finding *about, size_t padding)
 	       (!padding || ss_read_now(base + about->size, padding, about, compare_live));
 }
 
-static bool wait_for_device(void)
-{
-	struct ss_waiting waiting = ss_waiting_begin_device(ss_core, ss_current_device(NULL));
-	hipError_t err = REAL(hipDeviceSynchronize);
-
-	ss_waiting_end(ss_core, &waiting);
-	return err == hipSuccess;
-}
-
 static bool read_in_free(struct ss_timeline *tl, const struct ss_finding *about, size_t padding)
 {
 	if (ss_capture_live() || ss_exiting())
@@ -228,7 +219,7 @@ static bool read_in_free(struct ss_timeline *tl, const struct ss_finding *about,
 	if (tl)
 		return is_filled(tl, about) && read_later(tl, about, padding);
 	return (about->classic || about->alloc.stream.dev == ss_current_device(NULL)) &&
-	       wait_for_device() && (ss_read_look(false), read_now(about, padding));
+	       ss_read_wait() && (ss_read_look(false), read_now(about, padding));
 }
 
 void ss_padding_read(struct ss_timeline *tl, const struct ss_finding *about, size_t padding)

@@ -88,6 +88,25 @@ check 9 --error-exitcode 9 "$own_code"
 says 'Use after free: hipLaunchKernel of fill on stream 1'
 says ' 0 kernel launches and 0 graph'
 
+# What was never written: copied to the host, or freed.
+check 9 --error-exitcode 9 --tool init "$corpus" right-copies_what_is_new
+says '^========= Uninitialized memory: hipMemcpyAsync copies to the host 4096 bytes that were never written$'
+says '^========= Uninitialized memory: hipMemcpy copies to the host 1000 bytes that were never written$'
+says '^========= ERROR SUMMARY: 2 errors$'
+check 9 --error-exitcode 9 --tool unused "$corpus" right-frees_what_is_new
+says '^========= Unused memory: hipFreeAsync of a block that was never written$'
+says '^========= Unused memory: hipFree of a block that was never written$'
+says '^========= ERROR SUMMARY: 2 errors$'
+check 0 --error-exitcode 9 --tool init "$corpus" right-copies_what_is_half_new
+check 9 --error-exitcode 9 --tool init --init-percent 50 "$corpus" right-copies_what_is_half_new
+check 0 --error-exitcode 9 --tool init --init-percent 51 "$corpus" right-copies_what_is_half_new
+for program in right-copies_what_a_kernel_may_have_written right-copies_what_is_written race-download; do
+	check 0 --error-exitcode 9 --tool init,unused,bounds "$corpus" $program
+	silent 'never written'
+done
+check 0 --error-exitcode 9 --tool all "$corpus" right-frees_what_is_new
+check 2 --init-percent 101 "$corpus" leak
+
 # Kernels by name, and their first launches.
 check 9 --error-exitcode 9 --kernel-name fil "$corpus" kernel-before-allocation
 check 9 --error-exitcode 9 --kernel-name kne=fill "$corpus" kernel-before-allocation
