@@ -209,6 +209,12 @@ void ss_check_wrong_free(struct ss_check *c, void *ptr, const char *what, uint32
 /* A call has failed. The texts are static. */
 void ss_check_api_error(struct ss_check *c, const char *error, const char *error_text, int number,
 			const char *what, uint32_t stack);
+/* The program's own pool hands out a range of a live block, to be used on a stream first, or gets
+ * back the one that begins there, in the order of a stream. */
+void ss_check_handed_out(struct ss_check *c, void *ptr, uint64_t size, const void *stream,
+			 const char *what, uint32_t stack);
+void ss_check_returned(struct ss_check *c, void *ptr, const void *stream, const char *what,
+		       uint32_t stack);
 /* A pool was destroyed; and: a call got a handle that is no live pool's. */
 void ss_check_pool_end(struct ss_check *c, const void *handle, const char *what, uint32_t stack);
 void ss_check_pool_use(struct ss_check *c, const void *handle, const char *what, uint32_t stack);

@@ -93,6 +93,29 @@ static void judge_freed(struct ss_check *c, struct block *b, struct stream *s, s
 	finding_add(c, f);
 }
 
+bool judge_use(struct ss_check *c, struct block *b, struct stream *s, struct ss_finding *f)
+{
+	if (!b->freed)
+		return judge_live(c, b, s, f);
+	judge_freed(c, b, s, f);
+	return true;
+}
+
+/* The same of the range that the program's own pool has handed out there. Who passes the address of
+ * the whole block need not mean the range that begins with it. */
+static void judge_mark(struct ss_check *c, const struct block *b, struct stream *s,
+		       const struct ss_finding *use)
+{
+	struct ss_finding f = *use;
+	struct block *m = mark_around(c, (void *)(uintptr_t)use->address);
+
+	if (!m)
+		return;
+	block_describe(m, &f);
+	f.possible |= use->use.kernel && use->address == b->base;
+	(void)judge_use(c, m, s, &f);
+}
+
 static bool is_inside(const struct block *b, const void *ptr, uint64_t bytes)
 {
 	uint64_t at = (uintptr_t)ptr - b->base;
@@ -135,10 +158,9 @@ bool ss_check_use(struct ss_check *c, const void *stream, const struct ss_check_
 		f.use.at = o->at;
 		/* A base that lies in front of its block is used only with an offset. */
 		f.possible = o->guess || (!bytes && block_behind_is_nearer(c, b, ptr));
-		if (b->freed)
-			judge_freed(c, b, s, &f);
-		else
-			early = !judge_live(c, b, s, &f);
+		early = !judge_use(c, b, s, &f);
+		if (!b->freed && !early)
+			judge_mark(c, b, s, &f);
 		fits = b->freed || !bytes || is_inside(b, ptr, bytes);
 		if (!fits) {
 			f.fault = SS_FAULT_OUT_OF_BOUNDS;
@@ -200,6 +222,24 @@ static void judge_free(struct ss_check *c, struct block *b, struct stream *s, st
 	finding_add(c, f);
 }
 
+void free_on(struct ss_check *c, struct block *b, struct stream *s, const char *what,
+	     uint32_t stack)
+{
+	struct ss_finding f = {.address = b->base};
+
+	b->free = site_of(s, what, stack);
+	b->barrier = false;
+	stream_enqueue(c, s);
+	block_describe(b, &f);
+	if (!b->classic)
+		judge_free(c, b, s, &f);
+	b->free_slot = s->slot;
+	b->free_n = s->n;
+	b->free_wild = s->saw.wild;
+	b->freed_at = ++c->now;
+	c->wild_frees += b->free_wild;
+}
+
 bool ss_check_free(struct ss_check *c, void *ptr, const void *stream, const char *what,
 		   uint32_t stack)
 {
@@ -222,20 +262,13 @@ bool ss_check_free(struct ss_check *c, void *ptr, const void *stream, const char
 	}
 	if (found) {
 		c->counts.checked++;
-		b->free = site_of(s, what, stack);
-		b->barrier = !s;
-		if (!s) {
-			host_waited(c, NULL);
+		marks_drop(c, b->start, b->end);
+		if (s) {
+			free_on(c, b, s, what, stack);
 		} else {
-			stream_enqueue(c, s);
-			block_describe(b, &f);
-			if (!b->classic)
-				judge_free(c, b, s, &f);
-			b->free_slot = s->slot;
-			b->free_n = s->n;
-			b->free_wild = s->saw.wild;
-			b->freed_at = ++c->now;
-			c->wild_frees += b->free_wild;
+			b->free = site_of(NULL, what, stack);
+			b->barrier = true;
+			host_waited(c, NULL);
 		}
 		block_move(c, b, true);
 	}

@@ -62,6 +62,7 @@ struct block {
 	uint32_t alloc_slot, free_slot;
 	uint64_t alloc_n, free_n;
 	bool classic, freed;
+	bool marked; /* a range of another block that the program's own pool hands out */
 	bool filled; /* its padding in front, and `behind` bytes of that behind it */
 	uint64_t behind;
 	bool blamed; /* an error of order is known of it */
@@ -96,11 +97,12 @@ struct ss_check {
 	uint32_t slots, spares, room;
 	uint64_t stream_number, block_number;
 	void *blocks; /* a tree of glibc (tsearch) by address; blocks do not overlap */
-	/* Live and freed blocks */
-	struct {
+	void *marked; /* the same of ranges that the program's own pools hand out */
+	/* Live and freed blocks; from MARKED on the same of those ranges */
+	struct block_list {
 		struct block *oldest, *newest;
 		uint32_t count;
-	} list[2];
+	} list[4];
 	uint32_t wild_frees;  /* how many are free_wild */
 	_Atomic uint64_t now; /* counts what synchronizations have to be compared with */
 	bool is_blind;
@@ -109,6 +111,7 @@ struct ss_check {
 	struct ss_check_counts counts;
 };
 
+#define MARKED 2
 #define FREED_MAX 65536u /* freed blocks that are remembered */
 
 /* clock.c */
@@ -145,6 +148,18 @@ void block_forget(struct ss_check *c, struct block *b);
 void block_move(struct ss_check *c, struct block *b, bool freed);
 void blocks_drop(struct ss_check *c);
 void block_describe(const struct block *b, struct ss_finding *f);
+
+struct block *mark_around(struct ss_check *c, const void *ptr);
+/* A live one, in place of those that were there. NULL: host memory is out. */
+struct block *mark_new(struct ss_check *c, uintptr_t base, uint64_t size);
+void marks_drop(struct ss_check *c, uintptr_t start, uintptr_t end);
+
+/* judge.c */
+/* A use of the block that was enqueued on s just now. False: it comes before the allocation. */
+bool judge_use(struct ss_check *c, struct block *b, struct stream *s, struct ss_finding *f);
+/* A free of the live block, which is enqueued on s now. */
+void free_on(struct ss_check *c, struct block *b, struct stream *s, const char *what,
+	     uint32_t stack);
 
 /* finding.c */
 void finding_add(struct ss_check *c, struct ss_finding *f);

@@ -123,6 +123,9 @@ bool ss_check_keep(struct ss_timeline *tl, void *ptr, const struct ss_found *fou
 bool ss_check_kept(const struct ss_found *found);
 /* An allocation found no memory. True: it may find some now. */
 bool ss_check_give_back(void);
+/* The program's own pool hands out a range of a block on tl, or gets it back. */
+void ss_check_handing_out(struct ss_timeline *tl, void *ptr, size_t size);
+void ss_check_returning(struct ss_timeline *tl, void *ptr);
 /* hipHostFree got a block of ours. */
 void ss_check_host_free(void *ptr);
 /* hipMemPoolDestroy succeeded; and: a call got a handle that is no live pool's. */

@@ -2,8 +2,8 @@
 /*
  * The tools `init` and `unused`. Each new block is filled with a word of its own, in the order of
  * the stream that allocates. If a copy to the host still carries nothing else, nobody has written
- * what it copies; and if a block has nothing else when it is freed, nobody has ever written there. A
- * fill that failed is no word at all, so nothing is said.
+ * what it copies; and if a block has nothing else when it is freed, nobody has ever written there.
+ * A fill that failed is no word at all, so nothing is said.
  *
  * On the software device kernels do not run, so there a launch counts as a write to every block.
  *
@@ -153,6 +153,6 @@ void ss_init_freeing(struct ss_timeline *tl, const void *ptr)
 	if (count > BYTES_MOST ||
 	    !(tl ? ss_read_later(tl, ptr, count, &about, compare_block) :
 		   (about.classic || about.alloc.stream.dev == ss_current_device(NULL)) &&
-			   ss_read_wait() && ss_read_now(ptr, count, &about, compare_block)))
+			      ss_read_wait() && ss_read_now(ptr, count, &about, compare_block)))
 		ss_check_skip_bytes();
 }

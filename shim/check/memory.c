@@ -116,6 +116,20 @@ void ss_check_host_memory_kept(void *ptr)
 		ss_check_host_memory_back(ptr);
 }
 
+void ss_check_handing_out(struct ss_timeline *tl, void *ptr, size_t size)
+{
+	ss_check_call("somashim_handed_out");
+	if (tl && !ss_timeline_capturing(tl))
+		ss_check_handed_out(ss_check_state, ptr, size, tl, ss_call_name(), ss_call_stack());
+}
+
+void ss_check_returning(struct ss_timeline *tl, void *ptr)
+{
+	ss_check_call("somashim_returned");
+	if (tl && !ss_timeline_capturing(tl))
+		ss_check_returned(ss_check_state, ptr, tl, ss_call_name(), ss_call_stack());
+}
+
 void ss_check_host_free(void *ptr)
 {
 	struct ss_finding about;
