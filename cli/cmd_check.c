@@ -39,6 +39,11 @@ enum {
 	KEY_FRONT,
 	KEY_GUARD,
 	KEY_POSSIBLE,
+	KEY_API,
+	KEY_KERNEL,
+	KEY_LAUNCHES,
+	KEY_LIMIT,
+	KEY_PERCENT,
 	KEY_REQUIRE,
 	KEY_MERGE
 };
@@ -46,6 +51,8 @@ enum {
 struct arguments {
 	bool audit, leak, merge, possible;
 	const char *require; /* yes or no; NULL: not said */
+	const char *percent, *api, *kernel, *launches;
+	unsigned long limit; /* of findings in the report; 0: none */
 	const char *tools, *races, *padding, *front, *guard, *json, *sarif, *suppressions, *gen,
 		*log;
 	int error_status;
@@ -55,8 +62,8 @@ struct arguments {
 static const struct argp_option options[] = {
 	SS_RUN_AUDIT,
 	{"tool", 't', "LIST", 0,
-	 "What to look for: order, bounds, free, leak, poison, guard, or all, in a list (default: "
-	 "order,bounds,free)",
+	 "What to look for: order, race, bounds, free, leak, poison, guard, or all of these; init, "
+	 "unused; in a list (default: order,race,bounds,free)",
 	 0},
 	{"leak-check", KEY_LEAK, "full|no", 0, "full: as --tool leak beside the others", 0},
 	{"track-stream-ordered-races", KEY_RACES, "WHICH", 0,
@@ -69,6 +76,27 @@ static const struct argp_option options[] = {
 	 "The least block that the tool guard ends at an unmapped page (default: 1M)", 0},
 	{"possible", KEY_POSSIBLE, NULL, 0,
 	 "Also tell what need not be an error: addresses in what a kernel is passed by value", 0},
+	{"report-api-errors", KEY_API, "all|explicit|no", 0,
+	 "Also tell which calls of HIP fail; explicit: but for those that ROCm's own libraries "
+	 "make "
+	 "(default: no)",
+	 0},
+	{"kernel-name", KEY_KERNEL, "NAME", 0,
+	 "Check only the kernels with NAME in their name, as the linker knows it; kne=NAME: only "
+	 "the "
+	 "one of this name",
+	 0},
+	{"launch-count", KEY_LAUNCHES, "N", 0,
+	 "Check only the first N launches of (these) kernels (default: 0: all)", 0},
+	{"init-percent", KEY_PERCENT, "N", 0,
+	 "Tell a copy to the host of which at least N percent were never written, with the tool "
+	 "init "
+	 "(default: 100)",
+	 0},
+	{"print-limit", KEY_LIMIT, "N", 0,
+	 "Print at most N findings in the report; --json and --sarif have all (default: 0: no "
+	 "limit)",
+	 0},
 	{"error-exitcode", KEY_EXITCODE, "N", 0,
 	 "Exit with N if errors were found and the program ended with 0 (default: 0)", 0},
 	{"require-device", KEY_REQUIRE, "yes|no", OPTION_ARG_OPTIONAL,
@@ -109,8 +137,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		ss_options_default(&test);
 		if (!ss_options_set(&test, "CHECK", arg) || !test.check) {
 			argp_error(state,
-				   "--tool=%s: it is no list of order, bounds, free, leak, poison, "
-				   "guard, all",
+				   "--tool=%s: it is no list of order, race, bounds, free, leak, "
+				   "poison, guard, all, init, unused",
 				   arg);
 		}
 		a->tools = arg;
@@ -128,6 +156,32 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 				   arg);
 		}
 		a->races = arg;
+		return 0;
+	case KEY_API:
+		if (!is_one_of(arg, "all", "explicit", "no"))
+			argp_error(state, "--report-api-errors=%s: it is none of all, explicit, no",
+				   arg);
+		a->api = arg;
+		return 0;
+	case KEY_KERNEL:
+		ss_options_default(&test);
+		if (!arg[0] || !ss_options_set(&test, "CHECK_KERNEL", arg))
+			argp_error(state, "--kernel-name: the name is %s",
+				   arg[0] ? "too long" : "empty");
+		a->kernel = arg;
+		return 0;
+	case KEY_LAUNCHES:
+		(void)ss_arguments_number(state, "launch-count", arg, INT_MAX);
+		a->launches = arg;
+		return 0;
+	case KEY_PERCENT:
+		ss_options_default(&test);
+		if (!ss_options_set(&test, "CHECK_INIT_PERCENT", arg))
+			argp_error(state, "--init-percent=%s: it is no number from 1 to 100", arg);
+		a->percent = arg;
+		return 0;
+	case KEY_LIMIT:
+		a->limit = (unsigned long)ss_arguments_number(state, "print-limit", arg, INT_MAX);
 		return 0;
 	case KEY_EXITCODE:
 		a->error_status = (int)ss_arguments_number(state, "error-exitcode", arg, 255);
@@ -223,9 +277,10 @@ static bool outputs_close(struct outputs *o, bool good, char *err, size_t size)
 }
 
 /* False with a message in `err`. */
-static bool write_report(struct outputs *o, const struct ss_check_report *f, char *err, size_t size)
+static bool write_report(struct outputs *o, const struct ss_check_report *f, size_t limit,
+			 char *err, size_t size)
 {
-	ss_found_text(f, o->log.file);
+	ss_found_text(f, limit, o->log.file);
 	bool good = (!o->json.file || ss_found_json(f, o->json.file) || ferror(o->json.file)) &&
 		    (!o->sarif.file || ss_found_sarif(f, o->sarif.file) || ferror(o->sarif.file)) &&
 		    (!o->gen.file || ss_suppressions_write(f, o->gen.file) || ferror(o->gen.file));
@@ -292,7 +347,7 @@ static int judge(const struct arguments *a, struct outputs *o, char *const *path
 	if (s)
 		ss_suppressions_say_unused(s, a->suppressions);
 	bool all = !used || all_checked(&found, *used, ss_child_others());
-	if (!write_report(o, &found, err, sizeof(err)))
+	if (!write_report(o, &found, a->limit, err, sizeof(err)))
 		status = ss_cli_error("check: %s", err);
 	else if (unwritten)
 		status = ss_cli_error(
@@ -362,6 +417,13 @@ static int run(const struct arguments *a, struct ss_suppressions *s, const char 
 		setenv("SOMASHIM_CHECK_FRONT", a->front, 1);
 	if (a->guard)
 		setenv("SOMASHIM_CHECK_GUARD", a->guard, 1);
+	if (a->kernel)
+		setenv("SOMASHIM_CHECK_KERNEL", a->kernel, 1);
+	if (a->launches)
+		setenv("SOMASHIM_CHECK_LAUNCHES", a->launches, 1);
+	if (a->percent)
+		setenv("SOMASHIM_CHECK_INIT_PERCENT", a->percent, 1);
+	setenv("SOMASHIM_CHECK_API", a->api ? a->api : "no", 1);
 	setenv("SOMASHIM_CHECK_POSSIBLE", a->possible ? "1" : "0", 1);
 	setenv("SOMASHIM_CHECK_FILE", pattern, 1);
 	struct ss_report *report = ss_run_report_open(err, sizeof(err));
@@ -395,7 +457,7 @@ static int run(const struct arguments *a, struct ss_suppressions *s, const char 
 
 int ss_cmd_check(int argc, char **argv)
 {
-	struct arguments a = {.tools = "order,bounds,free", .races = "all"};
+	struct arguments a = {.tools = "order,race,bounds,free", .races = "all"};
 	struct ss_suppressions *s = NULL;
 	char folder[PATH_MAX], err[8192];
 	int status;

@@ -325,7 +325,7 @@ static int report_found(const struct arguments *a)
 		status = ss_cli_error("report: %s", err);
 	} else {
 		if (!a->json)
-			ss_found_text(&found, stdout);
+			ss_found_text(&found, 0, stdout);
 		else if (!ss_found_json(&found, stdout))
 			status = ss_cli_error("report: the JSON could not be written");
 		ss_found_finish(&found);

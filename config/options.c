@@ -6,6 +6,7 @@
  * It runs in constructors, before the rest of the library. No lock, no state.
  */
 #include <ctype.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,18 +21,20 @@
 
 enum type {
 	T_ENUM, /* int, one of `values` */
-	/* int, a bit for each of `values` that is in a list; the last of them, "all", is all
-	 * bits */
+	/* int, a bit for each of `values` that is in a list; "all" is all bits of those in front
+	 * of it */
 	T_SET,
 	T_BOOL,
 	T_STATS,      /* enum ss_stats_form; all that a T_BOOL may be, or json */
 	T_MS,         /* uint64_t milliseconds */
 	T_SIZE,       /* uint64_t bytes, "off" = 0 */
 	T_POWER,      /* T_SIZE that must be a power of two */
+	T_PERCENT,    /* uint64_t, 1 to 100 */
 	T_PADDING,    /* T_SIZE of SS_PADDING_MOST at most */
 	T_AMOUNT,     /* struct ss_amount */
 	T_PER_DEVICE, /* struct ss_amount[SS_MAX_DEVICES] */
 	T_PATH,       /* char[512] */
+	T_TEXT,       /* the same */
 };
 
 struct option {
@@ -86,10 +89,19 @@ static const struct option table[] = {
 	{"LOG", T_PATH, AT(log), "", NULL,
 	 "file for messages instead of stderr; %p is the process id, %h the host, %r the rank, "
 	 "%q{VAR} a variable"},
-	{"CHECK", T_SET, AT(check), "", "order|bounds|free|leak|poison|guard|all",
+	{"CHECK", T_SET, AT(check), "", "order|bounds|free|leak|poison|guard|race|all|init|unused",
 	 "look for errors of the program (somashim check): a list, order,free"},
 	{"CHECK_RACES", T_ENUM, AT(check_races), "all", "all|use-before-alloc|use-after-free",
 	 "which errors of order are looked for"},
+	{"CHECK_API", T_ENUM, AT(check_api), "no", "no|explicit|all",
+	 "calls of HIP that fail are told; explicit: those of ROCm's own libraries are not"},
+	{"CHECK_KERNEL", T_TEXT, AT(check_kernel), "", NULL,
+	 "only the kernels whose name has this in it are checked; kne=NAME: the one of this name"},
+	{"CHECK_INIT_PERCENT", T_PERCENT, AT(check_init_percent), "100", NULL,
+	 "how much of a copy to the host may never have been written before the tool init tells "
+	 "it"},
+	{"CHECK_LAUNCHES", T_SIZE, AT(check_launches), "0", NULL,
+	 "only so many launches of kernels are checked, the first ones; 0 = all"},
 	{"CHECK_POSSIBLE", T_BOOL, AT(check_possible), "0", NULL,
 	 "errors that need not be any are told, too: addresses in what a kernel is passed by "
 	 "value"},
@@ -227,9 +239,16 @@ static bool option_set(struct ss_options *opt, const struct option *o, const cha
 			return false;
 		*(uint64_t *)field = n;
 		return true;
+	case T_PERCENT:
+		end = ss_parse_decimal(value, &n, &frac);
+		if (!end || *end || frac || n < 1 || n > 100)
+			return false;
+		*(uint64_t *)field = n;
+		return true;
 	case T_AMOUNT: return ss_amount_parse(value, field);
 	case T_PER_DEVICE: return per_device_set(field, o, value, true, NULL);
 	case T_PATH:
+	case T_TEXT:
 		if (strlen(value) >= sizeof(opt->log))
 			return false;
 		strcpy(field, value);
@@ -319,7 +338,9 @@ static const char *const type_texts[] = {
 	[T_PADDING] = "size (4K at most)",
 	[T_AMOUNT] = "size or percent",
 	[T_PER_DEVICE] = "size, percent or max, per device",
+	[T_PERCENT] = "percent",
 	[T_PATH] = "path",
+	[T_TEXT] = "text",
 };
 
 static const char *type_text(const struct option *o)
@@ -481,7 +502,9 @@ static void option_format(const struct ss_options *opt, const struct option *o, 
 	case T_PADDING: ss_format_size(*(const uint64_t *)field, out, size); break;
 	case T_AMOUNT: ss_format_amount(field, out, size); break;
 	case T_PER_DEVICE: ss_format_per_device(field, out, size); break;
-	case T_PATH: snprintf(out, size, "%s", (const char *)field); break;
+	case T_PERCENT: snprintf(out, size, "%" PRIu64, *(const uint64_t *)field); break;
+	case T_PATH:
+	case T_TEXT: snprintf(out, size, "%s", (const char *)field); break;
 	}
 }
 

@@ -31,11 +31,18 @@ enum ss_check_tools {
 	SS_CHECK_FREE = 4,
 	SS_CHECK_LEAK = 8,
 	SS_CHECK_POISON = 16,
-	SS_CHECK_GUARD = 32
+	SS_CHECK_GUARD = 32,
+	SS_CHECK_RACE = 64,
+	/* Behind "all", which does not mean them */
+	SS_CHECK_INIT = 256,
+	SS_CHECK_UNUSED = 512
 };
 #define SS_PADDING_MOST 4096 /* bytes, behind or in front of a block */
 /* Which errors of order are looked for, in the words of compute-sanitizer. */
 enum ss_check_races { SS_RACES_ALL, SS_RACES_BEFORE_ALLOC, SS_RACES_AFTER_FREE };
+
+/* SOMASHIM_CHECK_API: which calls that fail are told */
+enum ss_check_api { SS_API_NO, SS_API_EXPLICIT, SS_API_ALL };
 
 /* The longest time that an option can give: 139 years. Sums and products of a few do not
  * overflow. */
@@ -60,12 +67,16 @@ struct ss_options {
 	bool disable, verbose, selftest, api_table;
 	int check;       /* enum ss_check_tools */
 	int check_races; /* enum ss_check_races */
+	int check_api;   /* enum ss_check_api */
 	bool check_possible;
-	uint64_t check_quarantine; /* bytes, for the tool poison */
-	uint64_t check_padding;    /* bytes behind each block, for the tool bounds */
-	uint64_t check_front;      /* bytes in front of each block, for the tool bounds */
-	uint64_t check_guard;      /* blocks from this size, for the tool guard */
-	bool remember;             /* what a self-test proved counts for later processes */
+	char check_kernel[512];      /* which kernels are checked; "" = all */
+	uint64_t check_init_percent; /* of a copy, for the tool init */
+	uint64_t check_launches;     /* how many of their launches; 0 = all */
+	uint64_t check_quarantine;   /* bytes, for the tool poison */
+	uint64_t check_padding;      /* bytes behind each block, for the tool bounds */
+	uint64_t check_front;        /* bytes in front of each block, for the tool bounds */
+	uint64_t check_guard;        /* blocks from this size, for the tool guard */
+	bool remember;               /* what a self-test proved counts for later processes */
 	/* Paths as given; "" = off. */
 	char log[512], journal[512], trace[512], report[512], metrics[512], check_file[512];
 	char live[512]; /* a directory, or a word for off (live/directory.h) */

@@ -750,32 +750,32 @@
 	  (size_t count, SS_COPY_OPS *ops, size_t *failed, unsigned long long flags, \
 	   hipStream_t stream), \
 	  (count, ops, failed, flags, stream)) \
-	E(COPY_CHECK, (stream, ss_range_exceeds(stream, SS_READS, src, ss_rows_bytes(pitch, width, height))), \
+	E(COPY_CHECK, (stream, ss_rows_exceed(stream, SS_READS, src, pitch, width, height)), \
 	  hipMemcpy2DToArrayAsync, 403, 502, \
 	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, x, y, src, pitch, width, height, kind, stream)) \
-	E(COPY_CHECK, (stream, ss_range_exceeds(stream, SS_WRITES, dst, ss_rows_bytes(pitch, width, height))), \
+	E(COPY_CHECK, (stream, ss_rows_exceed(stream, SS_WRITES, dst, pitch, width, height)), \
 	  hipMemcpy2DFromArrayAsync, 402, 502, \
 	  (void *dst, size_t pitch, hipArray_const_t src, size_t x, size_t y, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, pitch, src, x, y, width, height, kind, stream)) \
-	E(COPY_CHECK, (ss_spt_stream(stream), ss_range_exceeds(ss_spt_stream(stream), SS_READS, src, ss_rows_bytes(pitch, width, height))), \
+	E(COPY_CHECK, (ss_spt_stream(stream), ss_rows_exceed(ss_spt_stream(stream), SS_READS, src, pitch, width, height)), \
 	  hipMemcpy2DToArrayAsync_spt, 503, 507, \
 	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, x, y, src, pitch, width, height, kind, stream)) \
-	E(COPY_CHECK, (ss_spt_stream(stream), ss_range_exceeds(ss_spt_stream(stream), SS_WRITES, dst, ss_rows_bytes(pitch, width, height))), \
+	E(COPY_CHECK, (ss_spt_stream(stream), ss_rows_exceed(ss_spt_stream(stream), SS_WRITES, dst, pitch, width, height)), \
 	  hipMemcpy2DFromArrayAsync_spt, 503, 507, \
 	  (void *dst, size_t pitch, hipArray_const_t src, size_t x, size_t y, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, pitch, src, x, y, width, height, kind, stream)) \
-	E(COPY_CHECK, (SS_PER_THREAD, ss_range_exceeds(SS_PER_THREAD, SS_READS, src, ss_rows_bytes(pitch, width, height))), \
+	E(COPY_CHECK, (SS_PER_THREAD, ss_rows_exceed(SS_PER_THREAD, SS_READS, src, pitch, width, height)), \
 	  hipMemcpy2DToArray_spt, 502, 502, \
 	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, x, y, src, pitch, width, height, kind)) \
-	E(COPY_CHECK, (SS_PER_THREAD, ss_range_exceeds(SS_PER_THREAD, SS_WRITES, dst, ss_rows_bytes(pitch, width, height))), \
+	E(COPY_CHECK, (SS_PER_THREAD, ss_rows_exceed(SS_PER_THREAD, SS_WRITES, dst, pitch, width, height)), \
 	  hipMemcpy2DFromArray_spt, 502, 502, \
 	  (void *dst, size_t pitch, hipArray_const_t src, size_t x, size_t y, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
@@ -803,12 +803,12 @@
 	  (hipDeviceptr_t dst, size_t pitch, unsigned int value, size_t width, size_t height, \
 	   hipStream_t stream), \
 	  (dst, pitch, value, width, height, stream)) \
-	E(COPY_CHECK, (NULL, ss_range_exceeds(NULL, SS_READS, src, ss_rows_bytes(pitch, width, height))), \
+	E(COPY_CHECK, (NULL, ss_rows_exceed(NULL, SS_READS, src, pitch, width, height)), \
 	  hipMemcpy2DToArray, 402, 502, \
 	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, x, y, src, pitch, width, height, kind)) \
-	E(COPY_CHECK, (NULL, ss_range_exceeds(NULL, SS_WRITES, dst, ss_rows_bytes(pitch, width, height))), \
+	E(COPY_CHECK, (NULL, ss_rows_exceed(NULL, SS_WRITES, dst, pitch, width, height)), \
 	  hipMemcpy2DFromArray, 402, 502, \
 	  (void *dst, size_t pitch, hipArray_const_t src, size_t x, size_t y, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
@@ -988,6 +988,8 @@
 
 /* Functions that the shim calls for itself and does not intercept. */
 #define SS_HELPERS(H) \
+	H(const char *, hipGetErrorName, (hipError_t err)) \
+	H(const char *, hipGetErrorString, (hipError_t err)) \
 	H(hipError_t, hipGetDevice, (int *dev)) \
 	H(hipError_t, hipDeviceCanAccessPeer, (int *can, int dev, int peer)) \
 	H(hipError_t, hipDeviceGetUuid, (hipUUID *uuid, hipDevice_t dev)) \

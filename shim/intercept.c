@@ -249,10 +249,10 @@ static int malloc_async(void **ptr, size_t size, void *native)
 		return ss_real.hipMallocAsync ? ss_real.hipMallocAsync(ptr, size, stream) :
 						ss_real_missing();
 	SS_SERVED;
-	if (unlikely(!ptr))
-		return ss_fail(hipErrorInvalidValue);
 	if (unlikely(ss_checking))
 		ss_check_call("hipMallocAsync");
+	if (unlikely(!ptr))
+		return ss_fail(hipErrorInvalidValue);
 	tl = ss_stream(stream, &err);
 	if (unlikely(!tl))
 		return ss_fail(err);
@@ -386,12 +386,12 @@ static int free_async(void *ptr, void *native)
 	if (unlikely(ss_pass(SS_ENTRY_ALWAYS)))
 		return ss_real.hipFreeAsync ? ss_real.hipFreeAsync(ptr, stream) : ss_real_missing();
 	SS_SERVED;
+	if (unlikely(ss_checking))
+		ss_check_call("hipFreeAsync");
 	/* Every release checks this before it looks at the stream. */
 	if (unlikely(!ptr))
 		return ss_runtime()->major < 7 ? ss_fail(hipErrorInvalidValue) :
 						 ss_result(hipSuccess);
-	if (unlikely(ss_checking))
-		ss_check_call("hipFreeAsync");
 	if (ss_exiting())
 		return free_async_at_exit(ptr, stream);
 	tl = ss_stream(stream, &err);

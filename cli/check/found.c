@@ -16,7 +16,8 @@
 
 #define BEGIN "{\"kind\": \"" /* of each line of a process */
 
-static const char *const sites[] = {"use", "alloc", "free"};
+static const char *const sites[] = {"use", "other", "alloc", "free"};
+#define SITES (sizeof(sites) / sizeof(sites[0]))
 
 static bool is_possible(const json_t *finding)
 {
@@ -47,39 +48,55 @@ static void clean(json_t *value, bool modules)
 	}
 }
 
-/* A text that is the same for findings where the same calls of the same places are wrong in the
- * same way. The caller frees it. NULL: out of memory. */
-static char *key_of(const json_t *finding)
+/* Takes the call stacks of a finding apart, with names for their frames. */
+static void stacks_keep(struct ss_check_report *f, json_t *finding, struct ss_symbol_files *names,
+			json_t *numbers)
 {
-	json_t *parts = json_array();
+	for (size_t i = 0; i < SITES; i++) {
+		json_t *site = json_object_get(finding, sites[i]);
 
-	json_array_append(parts, json_object_get(finding, "fault"));
-	json_array_append_new(parts, json_boolean(is_possible(finding)));
-	for (size_t i = 0; i < sizeof(sites) / sizeof(sites[0]); i++) {
-		const json_t *site = json_object_get(finding, sites[i]);
-		json_t *frames = json_object_get(site, "frames");
-		json_array_append_new(parts, json_string(text(site, "call")));
-		json_array_append_new(parts, json_string(text(site, "kernel")));
-		if (!frames || json_array_append(parts, frames) != 0)
-			json_array_append_new(parts, json_null());
+		if (names && json_object_get(site, "frames"))
+			ss_frame_names_add(names, site);
+		clean(json_object_get(site, "frames"), true);
+		ss_stack_keep(f, site, numbers);
 	}
-	char *key = json_dumps(parts, JSON_COMPACT | JSON_SORT_KEYS);
-	json_decref(parts);
+}
+
+/* A text that is the same for findings where the same calls of the same places are wrong in the
+ * same way. Their frames are given back. The caller frees it. NULL: out of memory. */
+static char *key_of(const struct ss_check_report *f, const json_t *finding)
+{
+	size_t size = 64 + strlen(text(finding, "fault")) + strlen(text(finding, "error")), length;
+	char *key;
+
+	for (size_t i = 0; i < SITES; i++) {
+		const json_t *site = json_object_get(finding, sites[i]);
+		size += 32 + strlen(text(site, "call")) + strlen(text(site, "kernel"));
+	}
+	key = malloc(size);
+	if (!key)
+		return NULL;
+	length = (size_t)sprintf(key, "%s\n%d %s", text(finding, "fault"), is_possible(finding),
+				 text(finding, "error"));
+	for (size_t i = 0; i < SITES; i++) {
+		json_t *site = json_object_get(finding, sites[i]);
+		length += (size_t)sprintf(key + length, "\n%" JSON_INTEGER_FORMAT " %s\n%s",
+					  ss_stack_attach(f, site), text(site, "call"),
+					  text(site, "kernel"));
+	}
 	return key;
 }
 
 /* The finding that is the same, of those that were read before. NULL: there is none, and now it is
  * this one. */
-static json_t *find_same(struct ss_check_report *f, const json_t *finding)
+static json_t *find_same(struct ss_check_report *f, const char *key)
 {
-	char *key = key_of(finding);
 	const json_t *old = key ? json_object_get(f->known, key) : NULL;
 	json_t *found = old ? json_array_get(f->findings, (size_t)json_integer_value(old)) : NULL;
 
 	if (key && !found)
 		json_object_set_new(f->known, key,
 				    json_integer((json_int_t)json_array_size(f->findings)));
-	free(key);
 	return found;
 }
 
@@ -127,17 +144,19 @@ static void sum_into(json_t *to, const json_t *from, const char *key)
 			    json_integer((json_int_t)(number(to, key) + number(from, key))));
 }
 
-/* Names the frames, and the kernel, also in the sentences. */
-static void name_all(json_t *finding, struct ss_symbol_files *names)
+/* Names the kernels, also in the sentences. */
+static void name_kernels(json_t *finding, struct ss_symbol_files *names)
 {
 	static const char *const sentences[] = {"text", "mend"};
 
-	for (size_t i = 0; i < sizeof(sites) / sizeof(sites[0]); i++) {
+	for (size_t i = 0; i < SITES; i++) {
 		json_t *site = json_object_get(finding, sites[i]);
-		char *raw = strdup(text(site, "kernel"));
+		const char *kernel = text(site, "kernel");
+		char *raw = kernel[0] ? strdup(kernel) : NULL;
 
-		ss_frame_names_add(names, site);
-		for (size_t j = 0; raw && raw[0] && j < 2; j++) {
+		if (raw)
+			ss_kernel_name_add(names, site);
+		for (size_t j = 0; raw && j < 2; j++) {
 			const char *is = text(finding, sentences[j]), *at = strstr(is, raw);
 			if (at)
 				json_object_set_new(finding, sentences[j],
@@ -149,18 +168,22 @@ static void name_all(json_t *finding, struct ss_symbol_files *names)
 	}
 }
 
+/* Its call stacks have been taken apart. */
 static void finding_add(struct ss_check_report *f, json_t *finding, struct ss_symbol_files *names,
 			struct ss_suppressions *s)
 {
+	char *key;
+
 	if (!text(finding, "fault")[0] || (json_int_t)number(finding, "count") < 1) {
 		f->not_read++;
 		return;
 	}
 	if (names)
-		name_all(finding, names);
-	clean(finding, true);
+		name_kernels(finding, names);
+	key = key_of(f, finding);
 	if (ss_suppressed(s, finding)) {
 		f->suppressed++;
+		free(key);
 		return;
 	}
 	if (is_possible(finding)) {
@@ -171,7 +194,8 @@ static void finding_add(struct ss_check_report *f, json_t *finding, struct ss_sy
 		f->leaked_bytes += number(finding, "size");
 		f->leaked_blocks += number(finding, "count");
 	}
-	json_t *old = find_same(f, finding);
+	json_t *old = find_same(f, key);
+	free(key);
 	if (old) {
 		sum_into(old, finding, "count");
 		if (is_leak(old))
@@ -190,6 +214,7 @@ static void finding_add(struct ss_check_report *f, json_t *finding, struct ss_sy
 struct lines {
 	json_t *findings;
 	json_t *numbered; /* the same findings, by the number in the process */
+	json_t *stacks;   /* places of call stacks, by their number there */
 };
 
 /* Adds the findings of a process. `rank`: its own in the job, or NULL. */
@@ -209,6 +234,7 @@ static void process_add(struct ss_check_report *f, struct lines *l, json_t *rank
 	}
 	json_array_clear(l->findings);
 	json_object_clear(l->numbered);
+	json_object_clear(l->stacks);
 	json_decref(ranks);
 }
 
@@ -217,7 +243,7 @@ static void process_add(struct ss_check_report *f, struct lines *l, json_t *rank
 static bool read_lines(struct ss_check_report *f, const char *lines, struct ss_symbol_files *names,
 		       struct ss_suppressions *s)
 {
-	struct lines l = {json_array(), json_object()};
+	struct lines l = {json_array(), json_object(), json_object()};
 	char number_text[24];
 	size_t damaged = 0, read = 0;
 	bool ended = true, begun = strncmp(lines, BEGIN, strlen(BEGIN)) == 0;
@@ -234,6 +260,7 @@ static bool read_lines(struct ss_check_report *f, const char *lines, struct ss_s
 		damaged += !kind[0] && length;
 		snprintf(number_text, sizeof(number_text), "%" PRIu64, number(object, "number"));
 		if (strcmp(kind, "finding") == 0) {
+			stacks_keep(f, object, names, l.stacks);
 			json_array_append(l.findings, object);
 			json_object_set(l.numbered, number_text, object);
 		} else if (strcmp(kind, "count") == 0) {
@@ -249,6 +276,7 @@ static bool read_lines(struct ss_check_report *f, const char *lines, struct ss_s
 	f->not_read += read || begun ? damaged : 0;
 	json_decref(l.findings);
 	json_decref(l.numbered);
+	json_decref(l.stacks);
 	return read || begun;
 }
 
@@ -260,8 +288,11 @@ static bool read_report(struct ss_check_report *f, const char *all, struct ss_su
 	const json_t *findings = json_object_get(root, "findings");
 	bool is = json_is_array(findings);
 
-	for (size_t i = 0; i < json_array_size(findings); i++)
-		finding_add(f, json_array_get(findings, i), NULL, s);
+	for (size_t i = 0; i < json_array_size(findings); i++) {
+		json_t *finding = json_array_get(findings, i);
+		stacks_keep(f, finding, NULL, NULL);
+		finding_add(f, finding, NULL, s);
+	}
 	if (is) {
 		json_array_extend(f->processes, json_object_get(root, "processes"));
 		f->suppressed += number(root, "suppressed");
@@ -343,7 +374,9 @@ bool ss_found_read(struct ss_check_report *f, char *const *paths, struct ss_supp
 	f->findings = json_array();
 	f->processes = json_array();
 	f->known = json_object();
-	good = names && f->findings && f->processes && f->known;
+	f->stacks = json_array();
+	f->stack_known = json_object();
+	good = names && f->findings && f->processes && f->known && f->stacks && f->stack_known;
 	if (!good)
 		snprintf(err, size, "out of memory");
 	for (; good && paths && *paths; paths++)
@@ -361,4 +394,6 @@ void ss_found_finish(struct ss_check_report *f)
 	json_decref(f->findings);
 	json_decref(f->processes);
 	json_decref(f->known);
+	json_decref(f->stacks);
+	json_decref(f->stack_known);
 }

@@ -15,13 +15,23 @@
 struct ss_check_report {
 	json_t *findings;  /* an array */
 	json_t *processes; /* an array of the summaries */
-	json_t *known;     /* the place of each finding in the array, by what makes it different */
+	/* An array of call stacks, each an array of frames, no two of them equal */
+	json_t *stacks;
+	json_t *stack_known; /* the place of each of them, by what is in it */
+	/* The place of each finding in the array, by what makes it different */
+	json_t *known;
 	/* With repetitions, and without; a call stack that leaks is one error */
 	uint64_t errors, different;
 	uint64_t possible; /* findings that need not be errors, with repetitions */
 	uint64_t leaked_bytes, leaked_blocks, suppressed;
 	size_t not_read; /* damaged lines of files, and findings that are none */
 };
+
+/* Takes the frames out of a site, and notes their place in `stacks`. A site that has a number in
+ * their place has those of the site that had it with them; `numbers` are those of one file. */
+void ss_stack_keep(struct ss_check_report *f, json_t *site, json_t *numbers);
+/* Gives them back. Returns the place; -1: there are none. */
+json_int_t ss_stack_attach(const struct ss_check_report *f, json_t *site);
 
 struct ss_suppressions;
 
@@ -44,14 +54,17 @@ bool ss_is_found(const char *path);
 bool ss_found_read(struct ss_check_report *f, char *const *paths, struct ss_suppressions *s,
 		   char *err, size_t size);
 void ss_found_finish(struct ss_check_report *f);
-void ss_found_text(const struct ss_check_report *f, FILE *out);
+/* Of at most `limit` findings; 0: of all. */
+void ss_found_text(const struct ss_check_report *f, size_t limit, FILE *out);
 /* False: it could not be written, or there is no memory. */
 bool ss_found_json(const struct ss_check_report *f, FILE *out);
 bool ss_found_sarif(const struct ss_check_report *f, FILE *out);
 
 struct ss_symbol_files;
-/* Names the frames and the kernel of a site. Functions that were inlined get frames of their own;
- * those that call main() are left out. */
+/* Names the frames of a site. Functions that were inlined get frames of their own; those that call
+ * main() are left out. */
 void ss_frame_names_add(struct ss_symbol_files *files, json_t *site);
+/* Names the kernel of a site that has one. */
+void ss_kernel_name_add(struct ss_symbol_files *files, json_t *site);
 
 #endif

@@ -57,7 +57,6 @@ static bool is_start(const json_t *frame)
 void ss_frame_names_add(struct ss_symbol_files *files, json_t *site)
 {
 	const json_t *frames = json_object_get(site, "frames");
-	const char *kernel = text(site, "kernel");
 	json_t *named = json_array();
 
 	for (size_t i = 0; i < json_array_size(frames); i++)
@@ -68,6 +67,14 @@ void ss_frame_names_add(struct ss_symbol_files *files, json_t *site)
 	if (frames)
 		json_object_set(site, "frames", named);
 	json_decref(named);
-	if (kernel[0])
-		json_object_set_new(site, "kernel", json_string(ss_symbol_readable(files, kernel)));
+}
+
+void ss_kernel_name_add(struct ss_symbol_files *files, json_t *site)
+{
+	const char *readable = ss_symbol_readable(files, text(site, "kernel"));
+
+	if (is_harmless(readable))
+		json_object_set_new(site, "kernel", json_string(readable));
+	else
+		json_object_set_new(site, "kernel", harmless(readable));
 }

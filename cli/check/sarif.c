@@ -16,6 +16,7 @@ static const char *const about[SS_FAULTS] = {
 	[SS_FAULT_USE_AFTER_FREE] = "A use of a block comes after its free",
 	[SS_FAULT_USE_FREE_RACE] = "Nothing orders the use of a block and its free before it",
 	[SS_FAULT_FREE_USE_RACE] = "The free of a block is not ordered after a use before it",
+	[SS_FAULT_RACE] = "Two commands use the same bytes, one writes, and nothing orders them",
 	[SS_FAULT_DOUBLE_FREE] = "A block is freed twice",
 	[SS_FAULT_INTERIOR_FREE] = "An address inside a block is freed",
 	[SS_FAULT_FOREIGN_FREE] = "An address that no allocation returned is freed",
@@ -25,6 +26,9 @@ static const char *const about[SS_FAULTS] = {
 	[SS_FAULT_OVERWRITTEN] = "Bytes around a block were written",
 	[SS_FAULT_WRITE_AFTER_FREE] = "Bytes of a freed block were written",
 	[SS_FAULT_MEMORY_FAULT] = "The device faulted at an address",
+	[SS_FAULT_UNINITIALIZED] = "A copy to the host has what was never written",
+	[SS_FAULT_UNUSED] = "A block was freed that was never written",
+	[SS_FAULT_API_ERROR] = "A call of HIP has failed",
 	[SS_FAULT_LEAK] = "A block is never freed",
 };
 
@@ -152,7 +156,7 @@ static const json_t *best_frame(const json_t *finding)
 static json_t *result(const json_t *finding)
 {
 	static const char *const names[][2] = {
-		{"use", "used"}, {"alloc", "allocated"}, {"free", "freed"}};
+		{"use", "used"}, {"other", "also used"}, {"alloc", "allocated"}, {"free", "freed"}};
 	const char *what = text(finding, "text"), *mend = text(finding, "mend");
 	json_t *stacks = json_array(), *locations = json_array();
 	const json_t *frame = best_frame(finding);
@@ -161,7 +165,7 @@ static json_t *result(const json_t *finding)
 	snprintf(message, sizeof(message), "%s.%s%s", what, mend[0] ? " " : "", mend);
 	if (frame)
 		json_array_append_new(locations, location(frame));
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const json_t *site = json_object_get(finding, names[i][0]);
 		if (site)
 			json_array_append_new(stacks, stack(names[i][1], site));

@@ -119,6 +119,7 @@ bool ss_suppressed(struct ss_suppressions *s, const json_t *finding)
 	for (struct rule *r = s ? s->rules : NULL; r; r = r->next)
 		if (fault && fnmatch(r->word[0], fault, 0) == 0 &&
 		    (r->words == 1 || stack_fits(r, json_object_get(finding, "use")) ||
+		     stack_fits(r, json_object_get(finding, "other")) ||
 		     stack_fits(r, json_object_get(finding, "alloc")) ||
 		     stack_fits(r, json_object_get(finding, "free"))))
 			return r->used = true;

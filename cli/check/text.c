@@ -6,13 +6,12 @@
 #include "cli/check/fields.h"
 #include "cli/check/found.h"
 #include "cli/plural.h"
+#include "core/base/hash.h"
 
 #define LINE "========= "
 
-static void put_frames(FILE *out, const json_t *site)
+static void put_frames(FILE *out, const json_t *frames)
 {
-	const json_t *frames = json_object_get(site, "frames");
-
 	for (size_t i = 0; i < json_array_size(frames); i++) {
 		const json_t *frame = json_array_get(frames, i);
 		if (text(frame, "language")[0]) {
@@ -32,7 +31,51 @@ static void put_frames(FILE *out, const json_t *site)
 	}
 }
 
-static void put_site(FILE *out, const char *did, const json_t *site)
+/* Call stacks as text. Many findings share an array of frames, so each is made once. */
+struct stack_text {
+	const json_t *frames;
+	char *text;
+	UT_hash_handle hh;
+};
+
+static void put_stack(FILE *out, const json_t *site, struct stack_text **known)
+{
+	const json_t *frames = json_object_get(site, "frames");
+	struct stack_text *t = NULL;
+	size_t size = 0;
+	FILE *to;
+
+	if (!frames)
+		return;
+	HASH_FIND_PTR(*known, &frames, t);
+	if (!t && (t = calloc(1, sizeof(*t)))) {
+		t->frames = frames;
+		to = open_memstream(&t->text, &size);
+		if (to)
+			put_frames(to, frames);
+		if (to && fclose(to) == 0)
+			HASH_ADD_PTR(*known, frames, t);
+		if (!to || !SS_HASH_HAS(t)) {
+			free(t->text);
+			free(t);
+			t = NULL;
+		}
+	}
+	t ? (void)fputs(t->text, out) : put_frames(out, frames);
+}
+
+static void stacks_drop(struct stack_text *known)
+{
+	struct stack_text *t, *next;
+
+	HASH_ITER(hh, known, t, next) {
+		HASH_DEL(known, t);
+		free(t->text);
+		free(t);
+	}
+}
+
+static void put_site(FILE *out, const char *did, const json_t *site, struct stack_text **known)
 {
 	const json_t *stream = json_object_get(site, "stream");
 
@@ -57,7 +100,7 @@ static void put_site(FILE *out, const char *did, const json_t *site)
 		fprintf(out, " %" PRIu64 " of kernel %s\n", number(site, "argument"),
 			text(site, "kernel"));
 	}
-	put_frames(out, site);
+	put_stack(out, site, known);
 }
 
 static uint64_t rank_at(const json_t *ranks, size_t i)
@@ -87,13 +130,15 @@ static void put_ranks(FILE *out, const json_t *ranks)
 	}
 }
 
-static void put_finding(FILE *out, const json_t *f)
+static void put_finding(FILE *out, const json_t *f, struct stack_text **known)
 {
 	uint64_t address = number(f, "address"), base = number(f, "base");
 
 	fprintf(out, LINE "%s\n", text(f, "text"));
 	if (strcmp(text(f, "fault"), "leak") != 0) {
-		if (number(f, "block") != 0) {
+		if (strcmp(text(f, "fault"), "api-error") == 0) {
+			/* It is about no address. */
+		} else if (number(f, "block") != 0) {
 			fprintf(out,
 				LINE "    Address 0x%" PRIx64 " is at offset %" PRId64
 				     " of block %" PRIu64 " of %" PRIu64 " %s at 0x%" PRIx64 "\n",
@@ -107,9 +152,14 @@ static void put_finding(FILE *out, const json_t *f)
 			fprintf(out, LINE "    Seen %" PRIu64 " times\n", number(f, "count"));
 	}
 	put_ranks(out, json_object_get(f, "ranks"));
-	put_site(out, text(f, "did")[0] ? text(f, "did") : "Used", json_object_get(f, "use"));
-	put_site(out, "Allocated", json_object_get(f, "alloc"));
-	put_site(out, "Freed", json_object_get(f, "free"));
+	if (strcmp(text(f, "fault"), "api-error") == 0)
+		put_stack(out, json_object_get(f, "use"), known);
+	else
+		put_site(out, text(f, "did")[0] ? text(f, "did") : "Used",
+			 json_object_get(f, "use"), known);
+	put_site(out, "Also used", json_object_get(f, "other"), known);
+	put_site(out, "Allocated", json_object_get(f, "alloc"), known);
+	put_site(out, "Freed", json_object_get(f, "free"), known);
 	if (text(f, "mend")[0])
 		fprintf(out, LINE "    %s\n", text(f, "mend"));
 	fprintf(out, LINE "    Fault: %s\n", text(f, "fault"));
@@ -125,15 +175,24 @@ static uint64_t sum(const struct ss_check_report *f, const char *key)
 	return n;
 }
 
-void ss_found_text(const struct ss_check_report *f, FILE *out)
+void ss_found_text(const struct ss_check_report *f, size_t limit, FILE *out)
 {
 	const size_t processes = json_array_size(f->processes);
 	const uint64_t checked = sum(f, "checked"), kernels = sum(f, "unknown_kernels");
 	const uint64_t graphs = sum(f, "unknown_graphs"), blocks = sum(f, "not_compared");
 
+	struct stack_text *known = NULL;
+
 	fprintf(out, LINE "SOMASHIM CHECK\n");
-	for (size_t i = 0; i < json_array_size(f->findings); i++)
-		put_finding(out, json_array_get(f->findings, i));
+	const size_t all = json_array_size(f->findings);
+	const size_t printed = limit && limit < all ? limit : all;
+
+	for (size_t i = 0; i < printed; i++)
+		put_finding(out, json_array_get(f->findings, i), &known);
+	stacks_drop(known);
+	if (printed < all)
+		fprintf(out, LINE "NOT PRINTED: %zu %s (--print-limit %zu)\n", all - printed,
+			ss_plural(all - printed, "finding", "findings"), limit);
 	if (f->leaked_blocks) {
 		fprintf(out, LINE "LEAK SUMMARY: %" PRIu64 " %s leaked in %" PRIu64 " %s\n",
 			f->leaked_bytes, ss_plural(f->leaked_bytes, "byte", "bytes"),

@@ -17,12 +17,17 @@ static int compare(const void *a, const void *b)
 	return x->end <= y->start ? -1 : y->end <= x->start;
 }
 
-static struct block *overlapping(struct ss_check *c, uintptr_t base, uintptr_t end)
+static struct block *overlapping_in(void *const *tree, uintptr_t base, uintptr_t end)
 {
 	struct block key = {.start = base, .end = end};
-	void *node = tfind(&key, &c->blocks, compare);
+	void *node = tfind(&key, tree, compare);
 
 	return node ? *(struct block **)node : NULL;
+}
+
+static struct block *overlapping(struct ss_check *c, uintptr_t base, uintptr_t end)
+{
+	return overlapping_in(&c->blocks, base, end);
 }
 
 /* The end of a range is part of a block only if nothing else begins there, so it is not found. */
@@ -46,29 +51,46 @@ bool block_behind_is_nearer(struct ss_check *c, const struct block *b, const voi
 	       overlapping(c, b->end, at + (at - b->base));
 }
 
+static struct block_list *list_of(struct ss_check *c, const struct block *b)
+{
+	return &c->list[b->freed + (b->marked ? MARKED : 0)];
+}
+
 static void list_add(struct ss_check *c, struct block *b)
 {
-	b->prev = c->list[b->freed].newest;
+	struct block_list *l = list_of(c, b);
+
+	b->prev = l->newest;
 	b->next = NULL;
-	*(b->prev ? &b->prev->next : &c->list[b->freed].oldest) = b;
-	c->list[b->freed].newest = b;
-	c->list[b->freed].count++;
+	*(b->prev ? &b->prev->next : &l->oldest) = b;
+	l->newest = b;
+	l->count++;
 }
 
 static void list_remove(struct ss_check *c, struct block *b)
 {
-	*(b->prev ? &b->prev->next : &c->list[b->freed].oldest) = b->next;
-	*(b->next ? &b->next->prev : &c->list[b->freed].newest) = b->prev;
-	c->list[b->freed].count--;
+	struct block_list *l = list_of(c, b);
+
+	*(b->prev ? &b->prev->next : &l->oldest) = b->next;
+	*(b->next ? &b->next->prev : &l->newest) = b->prev;
+	l->count--;
+}
+
+static void block_drop(void *p)
+{
+	struct block *b = p;
+
+	free(b->uses);
+	free(b->accesses);
+	free(b);
 }
 
 void block_forget(struct ss_check *c, struct block *b)
 {
 	c->wild_frees -= b->free_wild;
 	list_remove(c, b);
-	tdelete(b, &c->blocks, compare);
-	free(b->uses);
-	free(b);
+	tdelete(b, b->marked ? &c->marked : &c->blocks, compare);
+	block_drop(b);
 }
 
 void block_move(struct ss_check *c, struct block *b, bool freed)
@@ -76,8 +98,8 @@ void block_move(struct ss_check *c, struct block *b, bool freed)
 	list_remove(c, b);
 	b->freed = freed;
 	list_add(c, b);
-	if (freed && c->list[1].count > FREED_MAX)
-		block_forget(c, c->list[1].oldest);
+	if (freed && list_of(c, b)->count > FREED_MAX)
+		block_forget(c, list_of(c, b)->oldest);
 }
 
 void block_describe(const struct block *b, struct ss_finding *f)
@@ -104,8 +126,12 @@ static struct block *block_new(struct ss_check *c, uintptr_t start, uintptr_t en
 	if (b) {
 		c->wild_frees -= b->free_wild;
 		list_remove(c, b);
-		*b = (struct block){
-			.start = start, .end = end, .uses = b->uses, .use_room = b->use_room};
+		*b = (struct block){.start = start,
+				    .end = end,
+				    .uses = b->uses,
+				    .use_room = b->use_room,
+				    .accesses = b->accesses,
+				    .access_room = b->access_room};
 		list_add(c, b);
 		return b;
 	}
@@ -132,6 +158,7 @@ void ss_check_alloc(struct ss_check *c, void *base, uint64_t size, uint64_t fron
 		room = size;
 	pthread_mutex_lock(&c->lock);
 	s = stream_get(c, stream);
+	marks_drop(c, at - front, at + (room ? room : 1));
 	b = block_new(c, at - front, at + (room ? room : 1));
 	if (b) {
 		b->base = at;
@@ -248,17 +275,47 @@ void ss_check_taken(struct ss_check *c, const void *base, uint64_t size)
 	pthread_mutex_unlock(&c->lock);
 }
 
-static void drop(void *p)
-{
-	struct block *b = p;
+/* ---- ranges that a program's own pool has handed out ---------------------------------- */
 
-	free(b->uses);
-	free(b);
+struct block *mark_around(struct ss_check *c, const void *ptr)
+{
+	return c->marked ? overlapping_in(&c->marked, (uintptr_t)ptr, (uintptr_t)ptr + 1) : NULL;
+}
+
+void marks_drop(struct ss_check *c, uintptr_t start, uintptr_t end)
+{
+	struct block *b;
+
+	while (c->marked && (b = overlapping_in(&c->marked, start, end)))
+		block_forget(c, b);
+}
+
+struct block *mark_new(struct ss_check *c, uintptr_t base, uint64_t size)
+{
+	struct block *b;
+
+	marks_drop(c, base, base + size);
+	b = calloc(1, sizeof(*b));
+	if (!b)
+		return NULL;
+	b->start = b->base = base;
+	b->end = base + size;
+	b->size = size;
+	b->marked = true;
+	b->number = ++c->block_number;
+	if (!tsearch(b, &c->marked, compare)) {
+		free(b);
+		return NULL;
+	}
+	list_add(c, b);
+	return b;
 }
 
 void blocks_drop(struct ss_check *c)
 {
-	tdestroy(c->blocks, drop);
+	tdestroy(c->marked, block_drop);
+	c->marked = NULL;
+	tdestroy(c->blocks, block_drop);
 	c->blocks = NULL;
 }
 

@@ -28,6 +28,7 @@ enum ss_fault {
 	SS_FAULT_USE_FREE_RACE,     /* enqueued after the free, and nothing orders the two */
 	/* Nothing orders the free after a use that was enqueued before */
 	SS_FAULT_FREE_USE_RACE,
+	SS_FAULT_RACE, /* nothing orders two uses of the same bytes, one of which writes */
 	SS_FAULT_DOUBLE_FREE,
 	SS_FAULT_INTERIOR_FREE,    /* of an address inside a block */
 	SS_FAULT_FOREIGN_FREE,     /* of an address that no allocation returned */
@@ -37,6 +38,9 @@ enum ss_fault {
 	SS_FAULT_OVERWRITTEN,      /* the padding of a block has changed */
 	SS_FAULT_WRITE_AFTER_FREE, /* the bytes of a freed block have changed */
 	SS_FAULT_MEMORY_FAULT,     /* the device has faulted at an address */
+	SS_FAULT_UNINITIALIZED,    /* a copy to the host of what was never written */
+	SS_FAULT_UNUSED,           /* a block was freed that was never written */
+	SS_FAULT_API_ERROR,        /* a call has failed */
 	SS_FAULT_LEAK,
 	SS_FAULTS
 };
@@ -64,10 +68,26 @@ struct ss_check_site {
 	uint32_t argument, at; /* which one is the address, from 1, and where in it */
 };
 
+/* How a command uses an operand. Nothing is said of a race with one of which it is not known. */
+enum ss_check_access { SS_CHECK_ANY, SS_CHECK_READS, SS_CHECK_WRITES };
+
+/* The bytes of an operand, if they are not all from its first to its last: `slices` times, `slice`
+ * bytes from one to the next, `rows` rows of `width` bytes, `pitch` bytes from one to the next. The
+ * first one is at `offset`. */
+struct ss_check_rows {
+	uint64_t offset, width, pitch, rows, slice, slices;
+};
+
 /* The operands of a command. */
 struct ss_check_operand {
 	const void *ptr;
 	uint64_t bytes; /* 0: it is not known how many */
+	enum ss_check_access access;
+	const struct ss_check_rows *rows; /* NULL: all bytes */
+	/* The same number stands for the same bytes written to this place; 0: it is not known */
+	uint64_t origin;
+	/* The kernel has no other argument with this access, so this is what it is for */
+	bool sole;
 	/* Eight bytes that are passed by value, which need be no pointer, or one that nobody
 	 * uses */
 	bool guess;
@@ -88,12 +108,18 @@ struct ss_finding {
 	uint64_t fill_n;
 	uint64_t front; /* bytes in front of the block that were filled */
 	struct ss_check_site alloc, free, use;
+	struct ss_check_site other; /* of RACE: what was enqueued before */
+	bool use_writes, other_writes;
+	/* Of API_ERROR, as the runtime has them: its name, its words; both static */
+	const char *error, *error_text;
+	int error_number;
 	/* How often it was seen; of LEAK blocks, and `size` is their sum */
 	uint64_t count;
 };
 
 struct ss_check_options {
 	bool use_before_alloc, use_after_free; /* which errors of order are looked for */
+	bool races;
 	bool frees;
 	bool possible; /* errors that need not be any are told, too */
 	/* What is this stream, of which nothing is known yet? `number` is not asked. */
@@ -180,6 +206,15 @@ void ss_check_freed_twice(struct ss_check *c, void *ptr, const struct ss_check_s
 void ss_check_taken(struct ss_check *c, const void *base, uint64_t size);
 /* A call frees memory that another call has to free: a live block, or host memory. */
 void ss_check_wrong_free(struct ss_check *c, void *ptr, const char *what, uint32_t stack);
+/* A call has failed. The texts are static. */
+void ss_check_api_error(struct ss_check *c, const char *error, const char *error_text, int number,
+			const char *what, uint32_t stack);
+/* The program's own pool hands out a range of a live block, to be used on a stream first, or gets
+ * back the one that begins there, in the order of a stream. */
+void ss_check_handed_out(struct ss_check *c, void *ptr, uint64_t size, const void *stream,
+			 const char *what, uint32_t stack);
+void ss_check_returned(struct ss_check *c, void *ptr, const void *stream, const char *what,
+		       uint32_t stack);
 /* A pool was destroyed; and: a call got a handle that is no live pool's. */
 void ss_check_pool_end(struct ss_check *c, const void *handle, const char *what, uint32_t stack);
 void ss_check_pool_use(struct ss_check *c, const void *handle, const char *what, uint32_t stack);
@@ -193,9 +228,9 @@ void ss_check_outside(struct ss_check *c, const void *stream, const struct ss_ch
 /* The same of one that is not enqueued yet, but made a node of a graph. */
 bool ss_check_fits(struct ss_check *c, const void *ptr, uint64_t bytes, const char *what,
 		   uint32_t stack);
-/* The padding behind a block, or in front of it (`offset` is negative, as two's complement), or the
- * bytes of a freed one, have changed. Of a freed block of which an error of order is known, that is
- * the reason, and nothing more is said. */
+/* What is `about` a block that bytes of it have shown: the padding behind a block, or in front of
+ * it (`offset` is negative, as two's complement), or the bytes of a freed one, have changed. Of a
+ * freed block of which an error of order is known, that is the reason, and nothing more is said. */
 void ss_check_changed(struct ss_check *c, const struct ss_finding *about, uint64_t offset,
 		      uint64_t bytes);
 /* The device has faulted at an address, or somewhere in its page: which block is there, or ends

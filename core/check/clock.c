@@ -135,12 +135,13 @@ static void tame(struct ss_check *c, struct stream *only, int dev, uint64_t sinc
 	HASH_ITER(hh, c->streams, s, next)
 		if ((!only || s == only) && (dev < 0 || s->is.dev == dev) && s->wild_since <= since)
 			s->saw.wild = false;
-	for (struct block *b = c->wild_frees ? c->list[1].newest : NULL; b; b = b->prev)
-		if (b->free_wild && (!only || b->free_slot == only->slot) &&
-		    (dev < 0 || b->free.stream.dev == dev) && b->freed_at <= since) {
-			b->free_wild = false;
-			c->wild_frees--;
-		}
+	for (int freed = 1; freed < 4; freed += MARKED)
+		for (struct block *b = c->wild_frees ? c->list[freed].newest : NULL; b; b = b->prev)
+			if (b->free_wild && (!only || b->free_slot == only->slot) &&
+			    (dev < 0 || b->free.stream.dev == dev) && b->freed_at <= since) {
+				b->free_wild = false;
+				c->wild_frees--;
+			}
 }
 
 static bool has(const struct clock *k, uint32_t slot, uint64_t n)

@@ -20,6 +20,7 @@
 struct reader {
 	void (*fn)(const struct ss_kernel_layout *, void *);
 	void *arg;
+	const char *const *archs; /* NULL: all */
 	struct ss_kernel_layout kernel;
 };
 
@@ -32,9 +33,10 @@ static bool is(const struct msgpack_value *v, const char *text)
 /* One argument. Those whose kind begins with "hidden" are not the program's. */
 static bool read_arg(struct msgpack *m, struct ss_kernel_layout *k)
 {
-	struct ss_kernel_arg a = {0};
+	struct ss_kernel_arg a = {.reads = true, .writes = true};
 	struct msgpack_value map, key, v;
-	bool hidden = false, known = false;
+	bool hidden = false, known = false, constant = false, actual = false;
+	bool known_access = false;
 
 	if (!msgpack_next(m, &map) || map.type != MSGPACK_MAP)
 		return false;
@@ -52,6 +54,15 @@ static bool read_arg(struct msgpack *m, struct ss_kernel_layout *k)
 			a.offset = (uint32_t)v.number;
 		if (is(&key, ".size"))
 			a.size = (uint32_t)v.number;
+		if (is(&key, ".is_const"))
+			constant = v.type == MSGPACK_OTHER && v.number;
+		/* Older compilers have the second key alone, and only for what is read. */
+		if (is(&key, ".actual_access") || (is(&key, ".access") && !actual)) {
+			actual = is(&key, ".actual_access");
+			known_access = true;
+			a.reads = !is(&v, "write_only");
+			a.writes = !is(&v, "read_only");
+		}
 		if (is(&key, ".value_kind")) {
 			known = true;
 			hidden = v.type == MSGPACK_TEXT && v.length >= 6 &&
@@ -61,6 +72,8 @@ static bool read_arg(struct msgpack *m, struct ss_kernel_layout *k)
 	}
 	if (hidden)
 		return true;
+	if (constant && !known_access)
+		a.writes = false;
 	if (!known || k->count == SS_KERNEL_ARGS_MAX)
 		return false;
 	k->arg[k->count++] = a;
@@ -178,37 +191,90 @@ static bool read_elf(struct reader *r, const uint8_t *image, size_t size)
 	return good;
 }
 
-static bool read_bundle(struct reader *r, const uint8_t *image, size_t size)
+/* An entry of a bundle: where it is, and for which target. */
+struct entry {
+	uint64_t offset, size;
+	const char *target;
+	size_t length;
+};
+
+/* Takes the entry at *at of a bundle. False: there is none that fits in. */
+static bool take_entry(const uint8_t *image, size_t size, size_t *at, struct entry *e)
 {
-	uint64_t count, entry[3];
-	size_t at = sizeof(BUNDLE_MAGIC) - 1 + sizeof(count);
-	bool any = false;
+	uint64_t words[3];
+
+	if (size - *at < sizeof(words))
+		return false;
+	memcpy(words, image + *at, sizeof(words));
+	*at += sizeof(words);
+	if (words[2] > size - *at || words[0] > size || words[1] > size - words[0])
+		return false;
+	*e = (struct entry){words[0], words[1], (const char *)image + *at, words[2]};
+	*at += words[2];
+	return true;
+}
+
+/* Is it code of one of the architectures, or (NULL) of any? A target ends with the name of its
+ * architecture, behind which features may stand: "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+". */
+static bool is_for(const struct entry *e, const uint8_t *image, const char *const *archs)
+{
+	/* The entry of the host is empty. */
+	if (e->size <= SELFMAG || memcmp(image + e->offset, ELFMAG, SELFMAG))
+		return false;
+	for (; archs && *archs; archs++) {
+		size_t n = strlen(*archs);
+
+		for (size_t i = 1; i + n <= e->length; i++)
+			if (!memcmp(e->target + i, *archs, n) && e->target[i - 1] == '-' &&
+			    (i + n == e->length || e->target[i + n] == ':'))
+				return true;
+	}
+	return !archs;
+}
+
+/* Reads what is for these architectures. *there: there is such, *any: some could be read. False:
+ * the bundle is broken. */
+static bool read_entries(struct reader *r, const uint8_t *image, size_t size,
+			 const char *const *archs, bool *there, bool *any, size_t *length)
+{
+	size_t at = sizeof(BUNDLE_MAGIC) - 1 + sizeof(uint64_t);
+	uint64_t count;
+	struct entry e;
 
 	if (size < at)
 		return false;
 	memcpy(&count, image + at - sizeof(count), sizeof(count));
 	for (uint64_t i = 0; i < count; i++) {
-		if (size - at < sizeof(entry))
+		if (!take_entry(image, size, &at, &e))
 			return false;
-		memcpy(entry, image + at, sizeof(entry));
-		at += sizeof(entry);
-		if (entry[2] > size - at || entry[0] > size || entry[1] > size - entry[0])
-			return false;
-		at += entry[2];
-		/* The entry of the host is empty. */
-		if (entry[1] > SELFMAG && !memcmp(image + entry[0], ELFMAG, SELFMAG))
-			any |= read_elf(r, image + entry[0], entry[1]);
+		if (*length < e.offset + e.size)
+			*length = e.offset + e.size;
+		if (!is_for(&e, image, archs))
+			continue;
+		*there = true;
+		*any |= read_elf(r, image + e.offset, e.size);
 	}
-	return any;
+	return true;
+}
+
+static bool read_bundle(struct reader *r, const uint8_t *image, size_t size, size_t *length)
+{
+	bool there = false, any = false, good;
+
+	good = read_entries(r, image, size, r->archs, &there, &any, length);
+	if (good && !there && r->archs)
+		good = read_entries(r, image, size, NULL, &there, &any, length);
+	return good && any;
 }
 
 /* Magic, version, method, then (version 2 on) the size of all of it and the size of what is in it,
  * which have 8 bytes from version 3 on, then 8 bytes of a hash. */
-static bool read_packed(struct reader *r, const uint8_t *image, size_t size, ss_unpack_fn *unpack)
+static bool read_packed(struct reader *r, const uint8_t *image, size_t size, ss_unpack_fn *unpack,
+			size_t *length)
 {
 	uint16_t version, how;
 	uint64_t all = size, room = 0;
-	size_t word, head;
+	size_t word, head, unpacked = 0;
 	uint8_t *out;
 	bool good;
 
@@ -228,6 +294,7 @@ static bool read_packed(struct reader *r, const uint8_t *image, size_t size, ss_
 	if (all < head || all > size || !room || room > UNPACKED_MAX ||
 	    (room > UNPACKED_FREE && room / UNPACKED_TIMES > all))
 		return false;
+	*length = version >= 2 ? all : 0;
 	/* Pages that a wrong size asks for are never touched. */
 	out = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
 		   -1, 0);
@@ -235,30 +302,43 @@ static bool read_packed(struct reader *r, const uint8_t *image, size_t size, ss_
 		return false;
 	good = unpack((enum ss_packing)how, image + head, all - head, out, room) &&
 	       room >= sizeof(BUNDLE_MAGIC) - 1 &&
-	       !memcmp(out, BUNDLE_MAGIC, sizeof(BUNDLE_MAGIC) - 1) && read_bundle(r, out, room);
+	       !memcmp(out, BUNDLE_MAGIC, sizeof(BUNDLE_MAGIC) - 1) &&
+	       read_bundle(r, out, room, &unpacked);
 	munmap(out, room);
+	return good;
+}
+
+bool ss_code_object_read_for(const void *image, size_t size, const char *const *archs,
+			     ss_unpack_fn *unpack,
+			     void (*fn)(const struct ss_kernel_layout *, void *), void *arg,
+			     size_t *length)
+{
+	struct reader *r;
+	bool good = false;
+
+	*length = 0;
+	r = malloc(sizeof(*r));
+	if (!r)
+		return false;
+	r->fn = fn;
+	r->arg = arg;
+	r->archs = archs && *archs ? archs : NULL;
+	if (size >= sizeof(BUNDLE_MAGIC) - 1 &&
+	    !memcmp(image, BUNDLE_MAGIC, sizeof(BUNDLE_MAGIC) - 1))
+		good = read_bundle(r, image, size, length);
+	else if (size >= sizeof(PACKED_MAGIC) - 1 &&
+		 !memcmp(image, PACKED_MAGIC, sizeof(PACKED_MAGIC) - 1))
+		good = read_packed(r, image, size, unpack, length);
+	else if (size >= SELFMAG && !memcmp(image, ELFMAG, SELFMAG))
+		good = read_elf(r, image, size);
+	free(r);
 	return good;
 }
 
 bool ss_code_object_read(const void *image, size_t size, ss_unpack_fn *unpack,
 			 void (*fn)(const struct ss_kernel_layout *, void *), void *arg)
 {
-	struct reader *r;
-	bool good = false;
+	size_t length;
 
-	r = malloc(sizeof(*r));
-	if (!r)
-		return false;
-	r->fn = fn;
-	r->arg = arg;
-	if (size >= sizeof(BUNDLE_MAGIC) - 1 &&
-	    !memcmp(image, BUNDLE_MAGIC, sizeof(BUNDLE_MAGIC) - 1))
-		good = read_bundle(r, image, size);
-	else if (size >= sizeof(PACKED_MAGIC) - 1 &&
-		 !memcmp(image, PACKED_MAGIC, sizeof(PACKED_MAGIC) - 1))
-		good = read_packed(r, image, size, unpack);
-	else if (size >= SELFMAG && !memcmp(image, ELFMAG, SELFMAG))
-		good = read_elf(r, image, size);
-	free(r);
-	return good;
+	return ss_code_object_read_for(image, size, NULL, unpack, fn, arg, &length);
 }

@@ -16,7 +16,8 @@
 
 struct ss_kernel_arg {
 	uint32_t offset, size;
-	bool pointer; /* else it is passed by value */
+	bool pointer;       /* else it is passed by value */
+	bool reads, writes; /* only one of them: the kernel does nothing else there */
 };
 
 struct ss_kernel_layout {
@@ -37,5 +38,11 @@ typedef bool ss_unpack_fn(enum ss_packing how, const void *data, size_t size, vo
  * False: it is no such image, or is broken; `fn` may have been called. */
 bool ss_code_object_read(const void *image, size_t size, ss_unpack_fn *unpack,
 			 void (*fn)(const struct ss_kernel_layout *kernel, void *arg), void *arg);
+/* The same. Of a bundle only the parts for one of these architectures ("gfx90a"; the list ends with
+ * NULL) are read, if it has any. `length`: how many bytes the image has; 0: that is not known. */
+bool ss_code_object_read_for(const void *image, size_t size, const char *const *archs,
+			     ss_unpack_fn *unpack,
+			     void (*fn)(const struct ss_kernel_layout *kernel, void *arg),
+			     void *arg, size_t *length);
 
 #endif

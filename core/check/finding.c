@@ -15,14 +15,20 @@ static uint64_t mix(uint64_t h, uint64_t v)
 	return h ^ h >> 29;
 }
 
+static uint64_t key_of_site(uint64_t h, const struct ss_check_site *site)
+{
+	return mix(mix(mix(h, (uintptr_t)site->kernel), site->stack), (uintptr_t)site->what);
+}
+
 static uint64_t key_of(const struct ss_finding *f)
 {
 	uint64_t h = mix(mix(1, f->fault), f->address < f->base); /* in front of it, or behind */
 
-	h = mix(mix(h, f->possible), (uintptr_t)f->use.kernel);
+	h = mix(mix(h, f->possible), (uint64_t)f->error_number);
 	h = mix(mix(h, f->alloc.stack), (uintptr_t)f->alloc.what);
 	h = mix(mix(h, f->free.stack), (uintptr_t)f->free.what);
-	return mix(mix(h, f->use.stack), (uintptr_t)f->use.what);
+	/* Whichever of the two comes first in a race. */
+	return mix(h, key_of_site(1, &f->use) + key_of_site(1, &f->other));
 }
 
 /* The equal finding that is there; *is_new: it was not. NULL: host memory is out. */

@@ -63,13 +63,18 @@ static bool is_missing(struct ss_check *c, const struct stream *s, uint32_t slot
 	return !not_certain(c, s);
 }
 
-static void judge_live(struct ss_check *c, struct block *b, struct stream *s, struct ss_finding *f)
+/* False: that was an error. */
+static bool judge_live(struct ss_check *c, struct block *b, struct stream *s, struct ss_finding *f)
 {
-	if (!b->classic && c->opt.use_before_alloc && is_missing(c, s, b->alloc_slot, b->alloc_n)) {
+	bool early = !b->classic && c->opt.use_before_alloc &&
+		     is_missing(c, s, b->alloc_slot, b->alloc_n);
+
+	if (early) {
 		f->fault = SS_FAULT_USE_BEFORE_ALLOC;
 		finding_add(c, f);
 	}
 	note_use(c, b, s, &f->use, f->possible);
+	return !early;
 }
 
 static void judge_freed(struct ss_check *c, struct block *b, struct stream *s, struct ss_finding *f)
@@ -88,6 +93,29 @@ static void judge_freed(struct ss_check *c, struct block *b, struct stream *s, s
 	finding_add(c, f);
 }
 
+bool judge_use(struct ss_check *c, struct block *b, struct stream *s, struct ss_finding *f)
+{
+	if (!b->freed)
+		return judge_live(c, b, s, f);
+	judge_freed(c, b, s, f);
+	return true;
+}
+
+/* The same of the range that the program's own pool has handed out there. Who passes the address of
+ * the whole block need not mean the range that begins with it. */
+static void judge_mark(struct ss_check *c, const struct block *b, struct stream *s,
+		       const struct ss_finding *use)
+{
+	struct ss_finding f = *use;
+	struct block *m = mark_around(c, (void *)(uintptr_t)use->address);
+
+	if (!m)
+		return;
+	block_describe(m, &f);
+	f.possible |= use->use.kernel && use->address == b->base;
+	(void)judge_use(c, m, s, &f);
+}
+
 static bool is_inside(const struct block *b, const void *ptr, uint64_t bytes)
 {
 	uint64_t at = (uintptr_t)ptr - b->base;
@@ -103,9 +131,11 @@ bool ss_check_use(struct ss_check *c, const void *stream, const struct ss_check_
 	struct ss_finding f = {.address = (uintptr_t)ptr, .bytes = bytes};
 	struct stream *s;
 	struct block *b;
-	bool fits = true;
+	bool fits = true, early = false;
+	uint64_t unknown;
 
 	pthread_mutex_lock(&c->lock);
+	unknown = c->counts.unknown;
 	s = stream_get(c, stream);
 	b = s ? block_around(c, ptr) : NULL;
 	/* An end pointer is no access, and neither is one in front of a block. */
@@ -128,15 +158,18 @@ bool ss_check_use(struct ss_check *c, const void *stream, const struct ss_check_
 		f.use.at = o->at;
 		/* A base that lies in front of its block is used only with an offset. */
 		f.possible = o->guess || (!bytes && block_behind_is_nearer(c, b, ptr));
-		if (b->freed)
-			judge_freed(c, b, s, &f);
-		else
-			judge_live(c, b, s, &f);
+		early = !judge_use(c, b, s, &f);
+		if (!b->freed && !early)
+			judge_mark(c, b, s, &f);
 		fits = b->freed || !bytes || is_inside(b, ptr, bytes);
 		if (!fits) {
 			f.fault = SS_FAULT_OUT_OF_BOUNDS;
 			finding_add(c, &f);
+		} else if (c->opt.races && !b->freed && !early && !f.possible) {
+			race_judge(c, b, s, o, &f);
 		}
+		if (c->counts.unknown > unknown) /* it is one use */
+			c->counts.unknown = unknown + 1;
 	}
 	pthread_mutex_unlock(&c->lock);
 	return fits;
@@ -189,6 +222,24 @@ static void judge_free(struct ss_check *c, struct block *b, struct stream *s, st
 	finding_add(c, f);
 }
 
+void free_on(struct ss_check *c, struct block *b, struct stream *s, const char *what,
+	     uint32_t stack)
+{
+	struct ss_finding f = {.address = b->base};
+
+	b->free = site_of(s, what, stack);
+	b->barrier = false;
+	stream_enqueue(c, s);
+	block_describe(b, &f);
+	if (!b->classic)
+		judge_free(c, b, s, &f);
+	b->free_slot = s->slot;
+	b->free_n = s->n;
+	b->free_wild = s->saw.wild;
+	b->freed_at = ++c->now;
+	c->wild_frees += b->free_wild;
+}
+
 bool ss_check_free(struct ss_check *c, void *ptr, const void *stream, const char *what,
 		   uint32_t stack)
 {
@@ -211,20 +262,13 @@ bool ss_check_free(struct ss_check *c, void *ptr, const void *stream, const char
 	}
 	if (found) {
 		c->counts.checked++;
-		b->free = site_of(s, what, stack);
-		b->barrier = !s;
-		if (!s) {
-			host_waited(c, NULL);
+		marks_drop(c, b->start, b->end);
+		if (s) {
+			free_on(c, b, s, what, stack);
 		} else {
-			stream_enqueue(c, s);
-			block_describe(b, &f);
-			if (!b->classic)
-				judge_free(c, b, s, &f);
-			b->free_slot = s->slot;
-			b->free_n = s->n;
-			b->free_wild = s->saw.wild;
-			b->freed_at = ++c->now;
-			c->wild_frees += b->free_wild;
+			b->free = site_of(NULL, what, stack);
+			b->barrier = true;
+			host_waited(c, NULL);
 		}
 		block_move(c, b, true);
 	}
@@ -297,6 +341,20 @@ void ss_check_wrong_free(struct ss_check *c, void *ptr, const char *what, uint32
 	f.use = site_of(NULL, what, stack);
 	if (c->opt.frees)
 		finding_add(c, &f);
+	pthread_mutex_unlock(&c->lock);
+}
+
+void ss_check_api_error(struct ss_check *c, const char *error, const char *error_text, int number,
+			const char *what, uint32_t stack)
+{
+	struct ss_finding f = {.fault = SS_FAULT_API_ERROR,
+			       .error = error,
+			       .error_text = error_text,
+			       .error_number = number,
+			       .use = site_of(NULL, what, stack)};
+
+	pthread_mutex_lock(&c->lock);
+	finding_add(c, &f);
 	pthread_mutex_unlock(&c->lock);
 }
 

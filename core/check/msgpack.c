@@ -77,6 +77,7 @@ bool msgpack_next(struct msgpack *m, struct msgpack_value *out)
 		return take_bytes(m, tag == 0xca ? 4 : 8, out);
 	if (tag >= 0xd4 && tag <= 0xd8)
 		return take_bytes(m, (1u << (tag - 0xd4)) + 1, out);
+	out->number = tag == 0xc3;
 	return tag == 0xc0 || tag == 0xc2 || tag == 0xc3; /* nil, false, true */
 }
 

@@ -14,7 +14,8 @@ enum msgpack_type { MSGPACK_OTHER, MSGPACK_NUMBER, MSGPACK_TEXT, MSGPACK_LIST, M
 
 struct msgpack_value {
 	enum msgpack_type type;
-	/* NUMBER: negative ones are 0. LIST and MAP: how many values or pairs follow */
+	/* NUMBER: negative ones are 0. LIST and MAP: how many values or pairs follow. OTHER: 1 is
+	 * true */
 	uint64_t number;
 	const char *text;
 	uint32_t length;

@@ -44,6 +44,15 @@ struct use {
 	struct ss_check_site site;
 };
 
+/* An access of which it is known whether it writes. */
+struct access {
+	uint32_t slot;
+	bool writes, unsure;
+	uint64_t n, origin;
+	struct ss_check_rows at; /* from the base of the block on; of a kernel all of it */
+	struct ss_check_site site;
+};
+
 /* A block from its allocation on. After its free it stays until its addresses are another
  * block's. */
 struct block {
@@ -53,6 +62,7 @@ struct block {
 	uint32_t alloc_slot, free_slot;
 	uint64_t alloc_n, free_n;
 	bool classic, freed;
+	bool marked; /* a range of another block that the program's own pool hands out */
 	bool filled; /* its padding in front, and `behind` bytes of that behind it */
 	uint64_t behind;
 	bool blamed; /* an error of order is known of it */
@@ -63,6 +73,8 @@ struct block {
 	uint64_t freed_at; /* check->now */
 	uint32_t use_count, use_room;
 	struct use *uses;
+	uint32_t access_count, access_room;
+	struct access *accesses;
 	struct block *prev, *next; /* in check->list */
 };
 
@@ -85,11 +97,12 @@ struct ss_check {
 	uint32_t slots, spares, room;
 	uint64_t stream_number, block_number;
 	void *blocks; /* a tree of glibc (tsearch) by address; blocks do not overlap */
-	/* Live and freed blocks */
-	struct {
+	void *marked; /* the same of ranges that the program's own pools hand out */
+	/* Live and freed blocks; from MARKED on the same of those ranges */
+	struct block_list {
 		struct block *oldest, *newest;
 		uint32_t count;
-	} list[2];
+	} list[4];
 	uint32_t wild_frees;  /* how many are free_wild */
 	_Atomic uint64_t now; /* counts what synchronizations have to be compared with */
 	bool is_blind;
@@ -98,6 +111,7 @@ struct ss_check {
 	struct ss_check_counts counts;
 };
 
+#define MARKED 2
 #define FREED_MAX 65536u /* freed blocks that are remembered */
 
 /* clock.c */
@@ -135,10 +149,28 @@ void block_move(struct ss_check *c, struct block *b, bool freed);
 void blocks_drop(struct ss_check *c);
 void block_describe(const struct block *b, struct ss_finding *f);
 
+struct block *mark_around(struct ss_check *c, const void *ptr);
+/* A live one, in place of those that were there. NULL: host memory is out. */
+struct block *mark_new(struct ss_check *c, uintptr_t base, uint64_t size);
+void marks_drop(struct ss_check *c, uintptr_t start, uintptr_t end);
+
+/* judge.c */
+/* A use of the block that was enqueued on s just now. False: it comes before the allocation. */
+bool judge_use(struct ss_check *c, struct block *b, struct stream *s, struct ss_finding *f);
+/* A free of the live block, which is enqueued on s now. */
+void free_on(struct ss_check *c, struct block *b, struct stream *s, const char *what,
+	     uint32_t stack);
+
 /* finding.c */
 void finding_add(struct ss_check *c, struct ss_finding *f);
 void leak_add(struct ss_check *c, const struct block *b);
 void findings_drop(struct ss_check *c);
+
+/* race.c */
+/* The operand, of a live block, is used by a command that was put on s just now; f tells of the
+ * block and the use. */
+void race_judge(struct ss_check *c, struct block *b, const struct stream *s,
+		const struct ss_check_operand *o, struct ss_finding *f);
 
 /* pool.c */
 void pools_drop(struct ss_check *c);

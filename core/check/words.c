@@ -12,6 +12,7 @@ static const char *const names[SS_FAULTS] = {
 	[SS_FAULT_USE_AFTER_FREE] = "use-after-free",
 	[SS_FAULT_USE_FREE_RACE] = "use-after-free-race",
 	[SS_FAULT_FREE_USE_RACE] = "free-before-use",
+	[SS_FAULT_RACE] = "race",
 	[SS_FAULT_DOUBLE_FREE] = "double-free",
 	[SS_FAULT_INTERIOR_FREE] = "interior-free",
 	[SS_FAULT_FOREIGN_FREE] = "invalid-free",
@@ -21,6 +22,9 @@ static const char *const names[SS_FAULTS] = {
 	[SS_FAULT_OVERWRITTEN] = "overwritten-padding",
 	[SS_FAULT_WRITE_AFTER_FREE] = "write-after-free",
 	[SS_FAULT_MEMORY_FAULT] = "memory-fault",
+	[SS_FAULT_UNINITIALIZED] = "uninitialized-copy",
+	[SS_FAULT_UNUSED] = "never-written",
+	[SS_FAULT_API_ERROR] = "api-error",
 	[SS_FAULT_LEAK] = "leak",
 };
 
@@ -36,6 +40,7 @@ const char *ss_fault_did(enum ss_fault fault)
 	case SS_FAULT_INTERIOR_FREE:
 	case SS_FAULT_FOREIGN_FREE:
 	case SS_FAULT_WRONG_FREE: return "Freed";
+	case SS_FAULT_API_ERROR: return "Called";
 	default: return "Used";
 	}
 }
@@ -91,11 +96,14 @@ bool ss_site_argument(const struct ss_check_site *site, char *out, size_t size)
 static void write_text(const struct ss_finding *f, char *out, size_t size)
 {
 	char use[64], free_on[64], alloc[64], call[SS_KERNEL_NAME + 64];
+	char other[64], other_call[SS_KERNEL_NAME + 64];
 
 	name_stream(&f->use.stream, use, sizeof(use));
 	name_stream(&f->free.stream, free_on, sizeof(free_on));
 	name_stream(&f->alloc.stream, alloc, sizeof(alloc));
+	name_stream(&f->other.stream, other, sizeof(other));
 	name_call(&f->use, call, sizeof(call));
+	name_call(&f->other, other_call, sizeof(other_call));
 	switch (f->fault) {
 	case SS_FAULT_USE_BEFORE_ALLOC:
 		snprintf(out, size,
@@ -122,6 +130,13 @@ static void write_text(const struct ss_finding *f, char *out, size_t size)
 		snprintf(out, size,
 			 "Stream-ordered use after free: %s on %s is not ordered after %s on %s",
 			 or_call(&f->free), free_on, call, use);
+		break;
+	case SS_FAULT_RACE:
+		snprintf(out, size,
+			 "Data race: %s on %s %s what %s on %s %s%s, and nothing orders them", call,
+			 use, f->use_writes ? "writes" : "reads", other_call, other,
+			 f->other_writes ? "writes" : "reads",
+			 f->use_writes && f->other_writes ? ", too" : "");
 		break;
 	case SS_FAULT_DOUBLE_FREE:
 		snprintf(out, size, "Double free: %s of a block that %s has freed",
@@ -198,6 +213,20 @@ static void write_text(const struct ss_finding *f, char *out, size_t size)
 				 f->address - f->base - f->size,
 				 f->free.what ? " that was freed" : "");
 		break;
+	case SS_FAULT_UNINITIALIZED:
+		snprintf(out, size,
+			 "Uninitialized memory: %s copies to the host %" PRIu64
+			 " bytes that were never written",
+			 or_call(&f->use), f->bytes);
+		break;
+	case SS_FAULT_UNUSED:
+		snprintf(out, size, "Unused memory: %s of a block that was never written",
+			 or_call(&f->free));
+		break;
+	case SS_FAULT_API_ERROR:
+		snprintf(out, size, "API error: %s returned %s (%d)%s%s", or_call(&f->use),
+			 f->error, f->error_number, f->error_text[0] ? ": " : "", f->error_text);
+		break;
 	case SS_FAULT_LEAK:
 		snprintf(out, size, "Leaked %" PRIu64 " bytes in %" PRIu64 " block%s of %s",
 			 f->size, f->count, f->count == 1 ? "" : "s", or_call(&f->alloc));
@@ -240,6 +269,7 @@ void ss_fault_mend(const struct ss_finding *f, char *out, size_t size)
 	case SS_FAULT_USE_BEFORE_ALLOC: event_between(&f->alloc, &f->use, out, size); break;
 	case SS_FAULT_FREE_BEFORE_ALLOC: event_between(&f->alloc, &f->free, out, size); break;
 	case SS_FAULT_FREE_USE_RACE: event_between(&f->use, &f->free, out, size); break;
+	case SS_FAULT_RACE: event_between(&f->other, &f->use, out, size); break;
 	case SS_FAULT_USE_FREE_RACE:
 		name_stream(&f->use.stream, use, sizeof(use));
 		if (f->free.stream.number)
@@ -287,6 +317,14 @@ void ss_fault_mend(const struct ss_finding *f, char *out, size_t size)
 		break;
 	case SS_FAULT_DESTROYED_POOL:
 		snprintf(out, size, "Destroy the pool after the last call that names it.");
+		break;
+	case SS_FAULT_UNINITIALIZED:
+		snprintf(out, size, "Write these bytes before %s, or copy less.", or_call(&f->use));
+		break;
+	case SS_FAULT_UNUSED: snprintf(out, size, "Allocate it where it is used."); break;
+	case SS_FAULT_API_ERROR:
+		snprintf(out, size, "Look at what %s was given, and at its result.",
+			 or_call(&f->use));
 		break;
 	case SS_FAULT_LEAK:
 		snprintf(out, size, "Free the block, or let a library destructor free it.");

@@ -15,6 +15,7 @@
  */
 #include "driver/rocm/resolve.h"
 #include "shim/alloc/last_error.h"
+#include "shim/check/checker.h"
 #include "shim/handlers.h"
 #include "shim/process/real.h"
 #include "shim/process/service.h"
@@ -72,6 +73,8 @@ hipError_t ss_fail(hipError_t err)
 {
 	if (err == hipSuccess)
 		return err;
+	if (unlikely(ss_checking))
+		ss_check_failed(err);
 	ss_tls.error = hipSuccess;
 	ss_tls.command = hipSuccess;
 	if (ss_exiting())
@@ -90,6 +93,8 @@ hipError_t ss_result_slow(hipError_t err)
 {
 	bool replaces = ss_tls.error == PLACED || ss_runtime()->major < 7;
 
+	if (unlikely(ss_checking))
+		ss_check_failed(err);
 	ss_tls.command = hipSuccess;
 	if (err == hipErrorNotReady && ss_runtime()->major >= 7)
 		return err; /* the runtime does not store it, and it is frequent */

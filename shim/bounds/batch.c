@@ -18,6 +18,7 @@ struct attributes {
 	hipMemLocation src, dst;
 	unsigned int flags;
 };
+#define ORDER_STREAM 1 /* the source is read in the order of the stream */
 #define INDIRECT_SRC 0x400
 #define INDIRECT_DST 0x800
 
@@ -90,23 +91,32 @@ bool ss_peer_copy_exceeds(const void *given, hipStream_t stream)
 	return ss_box_exceeds(&same, stream);
 }
 
+/* A source that is read earlier than the stream comes to the copy is no read of the stream. */
+static enum ss_access source_of(int order)
+{
+	return order == ORDER_STREAM ? SS_READS : SS_MAY_WRITE;
+}
+
 /* The index of the first copy that leaves a block, or `count`. */
 static size_t first_exceeding(hipStream_t stream, void *const *dst, void *const *src,
 			      const size_t *sizes, size_t count, const struct attributes *attrs,
 			      const size_t *which, size_t attr_count)
 {
 	for (size_t i = 0, at = 0; i < count; i++) {
+		enum ss_access source = SS_READS;
 		unsigned int flags = 0;
 
 		while (at + 1 < attr_count && which[at + 1] <= i)
 			at++;
-		if (attr_count && which[at] <= i)
+		if (attr_count && which[at] <= i) {
 			flags = attrs[at].flags;
+			source = source_of(attrs[at].order);
+		}
 		if (flags & (INDIRECT_SRC | INDIRECT_DST))
 			ss_stream_touch_unknown(stream);
 		if (ss_exceeds_on(stream, flags & INDIRECT_DST ? SS_READS : SS_WRITES, dst[i],
 				  flags & INDIRECT_DST ? sizeof(void *) : sizes[i]) ||
-		    ss_exceeds_on(stream, SS_READS, src[i],
+		    ss_exceeds_on(stream, source, src[i],
 				  flags & INDIRECT_SRC ? sizeof(void *) : sizes[i]))
 			return i;
 	}
@@ -167,7 +177,7 @@ static bool exceeds(const struct box_copy *op, hipStream_t stream)
 
 	return !operand_set(&op->src, &op->extent, element, &p.srcPtr, &p.srcArray) ||
 	       !operand_set(&op->dst, &op->extent, element, &p.dstPtr, &p.dstArray) ||
-	       ss_box_exceeds(&p, stream);
+	       ss_box_exceeds_as(&p, stream, source_of(op->order));
 }
 
 /* Every release makes the copies one after the other. */

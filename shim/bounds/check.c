@@ -46,6 +46,48 @@ bool ss_range_exceeds(hipStream_t stream, enum ss_access access, const void *ptr
 	return ss_exceeds_on(stream, access, ptr, size);
 }
 
+bool ss_rows_exceed(hipStream_t stream, enum ss_access access, const void *ptr, size_t pitch,
+		    size_t width, size_t rows)
+{
+	const struct ss_check_rows r = {.width = width, .pitch = pitch, .rows = rows, .slices = 1};
+
+	ss_stream_used(stream);
+	return ss_rows_exceed_on(stream, access, ptr, ss_rows_bytes(pitch, width, rows), &r);
+}
+
+struct ss_check_rows ss_box_rows(const hipPitchedPtr *p, const struct hipPos *at,
+				 const hipExtent *box)
+{
+	size_t pitch = p->pitch ? p->pitch : box->width, slice = p->ysize ? p->ysize : box->height;
+
+	return (struct ss_check_rows){
+		.offset = (at->z * slice + at->y) * pitch + at->x,
+		.width = box->width,
+		.pitch = pitch,
+		.rows = box->height,
+		.slice = slice * pitch,
+		.slices = box->depth,
+	};
+}
+
+bool ss_pitched_exceeds(hipStream_t stream, enum ss_access access, const hipPitchedPtr *p,
+			const struct hipPos *at, const hipExtent *box)
+{
+	const struct ss_check_rows rows = ss_box_rows(p, at, box);
+
+	return ss_rows_exceed_on(stream, access, p->ptr, ss_box_bytes(p, at, box), &rows);
+}
+
+/* A copy between boxes of pitched memory. */
+static void tell_source(const hipMemcpy3DParms *p, const hipExtent *box)
+{
+	struct ss_check_rows from = ss_box_rows(&p->srcPtr, &p->srcPos, box);
+	struct ss_check_rows to = ss_box_rows(&p->dstPtr, &p->dstPos, box);
+
+	ss_check_source((char *)p->dstPtr.ptr + to.offset, (char *)p->srcPtr.ptr + from.offset,
+			from.pitch == to.pitch && from.slice == to.slice);
+}
+
 size_t ss_array_element(hipArray_const_t array)
 {
 	hipChannelFormatDesc d;
@@ -55,7 +97,7 @@ size_t ss_array_element(hipArray_const_t array)
 	return (size_t)(d.x + d.y + d.z + d.w) / 8;
 }
 
-bool ss_box_exceeds(const hipMemcpy3DParms *p, hipStream_t stream)
+bool ss_box_exceeds_as(const hipMemcpy3DParms *p, hipStream_t stream, enum ss_access source)
 {
 	hipArray_t array;
 	hipExtent box;
@@ -68,10 +110,16 @@ bool ss_box_exceeds(const hipMemcpy3DParms *p, hipStream_t stream)
 	/* In a copy from or to an array the width counts elements. */
 	if (array)
 		box.width = ss_times(box.width, ss_array_element(array));
-	return (!p->srcArray && ss_exceeds_on(stream, SS_READS, p->srcPtr.ptr,
-					      ss_box_bytes(&p->srcPtr, &p->srcPos, &box))) ||
-	       (!p->dstArray && ss_exceeds_on(stream, SS_WRITES, p->dstPtr.ptr,
-					      ss_box_bytes(&p->dstPtr, &p->dstPos, &box)));
+	if (unlikely(ss_checking) && !array)
+		tell_source(p, &box);
+	return (!p->srcArray && ss_pitched_exceeds(stream, source, &p->srcPtr, &p->srcPos, &box)) ||
+	       (!p->dstArray &&
+		ss_pitched_exceeds(stream, SS_WRITES, &p->dstPtr, &p->dstPos, &box));
+}
+
+bool ss_box_exceeds(const hipMemcpy3DParms *p, hipStream_t stream)
+{
+	return ss_box_exceeds_as(p, stream, SS_READS);
 }
 
 /* For a graph node the runtime also refuses if all rows, each as long as the pitch, are
@@ -83,8 +131,8 @@ bool ss_memset_exceeds(const hipMemsetParams *p)
 
 	if (!p)
 		return false;
-	if (ss_exceeds_on(NULL, SS_WRITES, p->dst,
-			  ss_rows_bytes(p->pitch, ss_times(p->width, p->elementSize), p->height)))
+	if (ss_rows_exceed(NULL, SS_WRITES, p->dst, p->pitch, ss_times(p->width, p->elementSize),
+			   p->height))
 		return true;
 	if (ss_lookup(ss_core, p->dst, &info)) {
 		if (unlikely(ss_checking))

@@ -24,11 +24,12 @@ static inline bool ss_exceeds(const void *ptr, size_t size)
 	return ss_import_left(ptr, &left) && unlikely(size > left);
 }
 /* The same, and tells the core which device's memory the command uses. The caller makes the stream
- * known (ss_stream_used). */
-static inline bool ss_exceeds_on(hipStream_t stream, enum ss_access access, const void *ptr,
-				 size_t size)
+ * known (ss_stream_used). Of the `size` bytes it uses those `rows`; NULL: all. */
+static inline bool ss_rows_exceed_on(hipStream_t stream, enum ss_access access, const void *ptr,
+				     size_t size, const struct ss_check_rows *rows)
 {
-	if (unlikely(ss_checking) && !ss_check_access(ss_stream_or_null(stream), access, ptr, size))
+	if (unlikely(ss_checking) &&
+	    !ss_check_access(ss_stream_or_null(stream), access, ptr, size, rows))
 		return true;
 	if (ss_exceeds(ptr, size))
 		return true;
@@ -36,8 +37,20 @@ static inline bool ss_exceeds_on(hipStream_t stream, enum ss_access access, cons
 		ss_stream_touch(stream, ptr);
 	return false;
 }
+/* The same of a command that uses all of these bytes. */
+static inline bool ss_exceeds_on(hipStream_t stream, enum ss_access access, const void *ptr,
+				 size_t size)
+{
+	return ss_rows_exceed_on(stream, access, ptr, size, NULL);
+}
 /* The same; makes the stream known itself. */
 bool ss_range_exceeds(hipStream_t stream, enum ss_access access, const void *ptr, size_t size);
+/* The same of rows of `width` bytes, `pitch` bytes from one to the next. */
+bool ss_rows_exceed(hipStream_t stream, enum ss_access access, const void *ptr, size_t pitch,
+		    size_t width, size_t rows);
+/* The same as ss_exceeds_on() of a box in pitched memory. */
+bool ss_pitched_exceeds(hipStream_t stream, enum ss_access access, const hipPitchedPtr *p,
+			const struct hipPos *at, const hipExtent *box);
 
 /* a * b, or SIZE_MAX. */
 size_t ss_times(size_t a, size_t b);
@@ -46,6 +59,9 @@ size_t ss_rows_bytes(size_t pitch, size_t width, size_t rows);
 /* Bytes from the start of pitched memory to the last byte of a box in it. A pitch or a height of 0
  * stands for rows, or slices, without gaps, as in the runtime's amd::BufferRect. */
 size_t ss_box_bytes(const hipPitchedPtr *p, const struct hipPos *at, const hipExtent *box);
+/* The bytes of the box, from the start of that memory on. */
+struct ss_check_rows ss_box_rows(const hipPitchedPtr *p, const struct hipPos *at,
+				 const hipExtent *box);
 /* Bytes of one element of an array; 0: unknown. */
 size_t ss_array_element(hipArray_const_t array);
 
@@ -53,6 +69,7 @@ size_t ss_array_element(hipArray_const_t array);
 
 /* Does the copy leave a block of ours? The checker is told of it. */
 bool ss_box_exceeds(const hipMemcpy3DParms *p, hipStream_t stream);
+bool ss_box_exceeds_as(const hipMemcpy3DParms *p, hipStream_t stream, enum ss_access source);
 /* Would the runtime lose an update of an executable graph's copy node to p (graph_update.c)? */
 bool ss_update_is_lost(const hipMemcpy3DParms *p);
 /* The memset of a graph node. */

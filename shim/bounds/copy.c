@@ -6,8 +6,10 @@
 #include "shim/process/real.h"
 
 #define RETURN_COPY_2D(stream, name, ...) do { \
-	if (ss_exceeds_on(stream, SS_READS, src, ss_rows_bytes(spitch, width, height)) || \
-	    ss_exceeds_on(stream, SS_WRITES, dst, ss_rows_bytes(dpitch, width, height))) \
+	if (unlikely(ss_checking)) \
+		ss_check_source(dst, src, spitch == dpitch); \
+	if (ss_rows_exceed(stream, SS_READS, src, spitch, width, height) || \
+	    ss_rows_exceed(stream, SS_WRITES, dst, dpitch, width, height)) \
 		return ss_fail(hipErrorInvalidValue); \
 	struct ss_waiting copies_ = ss_stream_copies(stream); \
 	hipError_t err_ = REAL(name, __VA_ARGS__); \

@@ -65,6 +65,17 @@ static unsigned address_at(const struct side *s, const void *p)
 										     NONE;
 }
 
+/* NULL: an array. */
+static void *pointer_of(const struct side *s, const void *p)
+{
+	unsigned address = address_at(s, p);
+	void *ptr = NULL;
+
+	if (address != NONE)
+		memcpy(&ptr, (const char *)p + address, sizeof(ptr));
+	return ptr;
+}
+
 static bool side_exceeds(const struct layout *l, const struct side *s, const void *p,
 			 hipStream_t stream, enum ss_access access)
 {
@@ -72,18 +83,16 @@ static bool side_exceeds(const struct layout *l, const struct side *s, const voi
 	struct hipPos at = {number(l, p, s->x), number(l, p, s->y), number(l, p, s->z)};
 	hipExtent box = {number(l, p, l->width), number(l, p, l->height),
 			 l->depth == NONE ? 1 : number(l, p, l->depth)};
-	unsigned address = address_at(s, p);
-	void *ptr;
 
-	if (address == NONE)
-		return false;
-	memcpy(&ptr, (const char *)p + address, sizeof(ptr));
-	return ss_exceeds_on(stream, access, ptr, ss_box_bytes(&whole, &at, &box));
+	whole.ptr = pointer_of(s, p);
+	return whole.ptr && ss_pitched_exceeds(stream, access, &whole, &at, &box);
 }
 
 static bool exceeds(const struct layout *l, const void *p, hipStream_t stream)
 {
 	ss_stream_used(stream);
+	if (unlikely(ss_checking) && p)
+		ss_check_source(pointer_of(&l->dst, p), pointer_of(&l->src, p), false);
 	return p && (side_exceeds(l, &l->src, p, stream, SS_READS) ||
 		     side_exceeds(l, &l->dst, p, stream, SS_WRITES));
 }

@@ -47,7 +47,7 @@ static hipError_t fill(const struct ss_row_fill *r, void *at, size_t count, hipS
 hipError_t ss_row_fill(const struct ss_row_fill *r, hipStream_t stream)
 {
 	size_t rows = r->height, width = r->width, end;
-	hipPitchedPtr whole = {.pitch = r->pitch, .ysize = r->slice};
+	hipPitchedPtr whole = {.ptr = r->dst, .pitch = r->pitch, .ysize = r->slice};
 	hipExtent box;
 	hipError_t err = hipSuccess;
 
@@ -58,8 +58,7 @@ hipError_t ss_row_fill(const struct ss_row_fill *r, hipStream_t stream)
 	if (r->pitch < end)
 		return ss_fail(hipErrorInvalidValue);
 	box = (hipExtent){end, rows, r->depth};
-	if (ss_exceeds_on(stream, SS_WRITES, r->dst,
-			  ss_box_bytes(&whole, &(struct hipPos){0, 0, 0}, &box)))
+	if (ss_pitched_exceeds(stream, SS_WRITES, &whole, &(struct hipPos){0, 0, 0}, &box))
 		return ss_fail(hipErrorInvalidValue);
 	ss_stream_used(stream);
 	if (r->pitch == end) { /* no gaps between rows: one memset */

@@ -18,8 +18,11 @@ struct ss_call {
 	bool pageable;              /* it uses memory that is neither ours nor known to be pinned */
 	bool told;                  /* the host may see that it has ended, or waits for it */
 	bool to_host;               /* it copies to the host */
+	const void *host_to;        /* where to */
+	bool failed;                /* which has been told */
 	struct ss_timeline *captured; /* it became a node of a graph on this stream */
 	uint64_t since;
+	uint64_t origin;         /* of what it writes, as of an operand; 0: it is not known */
 	struct ss_operands uses; /* what that node uses, or one that the call makes, or a kernel */
 	struct ss_stack_bounds bounds; /* of the thread, not of the call */
 };

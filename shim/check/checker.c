@@ -2,10 +2,12 @@
 /* From the calls of the application to core/check: which stream, which block, and what a call
  * proves. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "shim/check/call.h"
 #include "shim/check/checker.h"
 #include "shim/check/host_memory.h"
+#include "shim/check/init.h"
 #include "shim/check/inside.h"
 #include "shim/check/operand.h"
 #include "shim/check/padding.h"
@@ -55,6 +57,7 @@ static void start(void)
 				    ss_options.check_races != SS_RACES_AFTER_FREE,
 		.use_after_free = (tools & SS_CHECK_ORDER) &&
 				  ss_options.check_races != SS_RACES_BEFORE_ALLOC,
+		.races = tools & SS_CHECK_RACE,
 		.frees = tools & SS_CHECK_FREE,
 		.possible = ss_options.check_possible,
 		.ours = ours,
@@ -137,11 +140,13 @@ static void before_exit(void)
 {
 	struct list l = {0};
 
-	if (!ss_checking || !(ss_options.check & (SS_CHECK_BOUNDS | SS_CHECK_POISON)))
+	if (!ss_checking || !(ss_options.check & (SS_CHECK_BOUNDS | SS_CHECK_POISON |
+						  SS_CHECK_INIT | SS_CHECK_UNUSED)))
 		return;
 	exit_looked = true;
 	ss_check_padded(ss_check_state, list_add, &l);
 	bool idle = ss_padding_all_idle();
+	ss_read_look(true); /* which fills have been lost? */
 	for (size_t i = 0; i < l.count; i++)
 		if (idle)
 			ss_padding_read_live(&l.at[i].about, l.at[i].padding);
@@ -257,6 +262,14 @@ static bool is_nobodys(const void *ptr)
 	}
 }
 
+/* A wait for another device, and of that device for this, is not seen. */
+static enum ss_check_access access_of(const struct ss_call *call, const struct ss_operand *o)
+{
+	return o->access == SS_MAY_WRITE || (call->kind & SS_CALL_PEERS) ? SS_CHECK_ANY :
+	       o->access == SS_READS                                     ? SS_CHECK_READS :
+									   SS_CHECK_WRITES;
+}
+
 bool ss_operand_use(struct ss_timeline *tl, const struct ss_operand *o)
 {
 	struct ss_call *call = ss_call_of_thread();
@@ -267,11 +280,18 @@ bool ss_operand_use(struct ss_timeline *tl, const struct ss_operand *o)
 	if (o->ours) {
 		const struct ss_check_operand use = {.ptr = o->ptr,
 						     .bytes = o->size,
+						     .access = access_of(call, o),
+						     .rows = o->in_rows ? &o->rows : NULL,
+						     .origin = o->origin,
+						     .sole = o->sole,
 						     .guess = o->kind == SS_OPERAND_WORD,
 						     .kernel = o->kernel,
 						     .argument = o->argument,
 						     .at = o->at};
 
+		if (call->host_to && o->access == SS_READS && o->kind == SS_OPERAND_RANGE &&
+		    !o->in_rows && !strncmp(name, "hipMemcpy", 9))
+			ss_init_copied(tl, o->ptr, o->size, call->host_to);
 		fits = ss_check_use(ss_check_state, tl, &use, name,
 				    call->has_stack ? call->stack : ss_call_stack());
 		if (o->size && is_nobodys(o->ptr))
@@ -285,6 +305,8 @@ bool ss_operand_use(struct ss_timeline *tl, const struct ss_operand *o)
 		call->pageable |= pageable;
 		call->told |= pageable || o->access != SS_READS;
 		call->to_host |= o->access == SS_WRITES;
+		if (o->access == SS_WRITES)
+			call->host_to = o->ptr;
 	}
 	/* Behind each operand, as another thread may look before the call returns. */
 	if (call->told)
@@ -292,12 +314,20 @@ bool ss_operand_use(struct ss_timeline *tl, const struct ss_operand *o)
 	return fits;
 }
 
-static bool touch(struct ss_timeline *tl, enum ss_access access, const void *ptr, size_t size)
+static bool touch(struct ss_timeline *tl, enum ss_access access, const void *ptr, size_t size,
+		  const struct ss_check_rows *rows)
 {
 	struct ss_operand o = {
 		.ptr = ptr, .size = size, .kind = SS_OPERAND_RANGE, .access = access};
 	struct ss_call *call = ss_call_of_thread();
 	bool node = call->kind & SS_CALL_NODES;
+
+	if (rows) {
+		o.in_rows = true;
+		o.rows = *rows;
+	}
+	if (access == SS_WRITES)
+		o.origin = call->origin;
 
 	if (!tl || !ptr)
 		return true;
@@ -335,15 +365,48 @@ void ss_check_exec_node(hipGraphExec_t exec, hipGraphNode_t node)
 	ss_check_exec_node_is(exec, node, made());
 }
 
-bool ss_check_access(struct ss_timeline *tl, enum ss_access access, const void *ptr, size_t size)
+bool ss_check_access(struct ss_timeline *tl, enum ss_access access, const void *ptr, size_t size,
+		     const struct ss_check_rows *rows)
 {
-	return !size || touch(tl, access, ptr, size);
+	return !size || touch(tl, access, ptr, size, rows);
+}
+
+/* Bytes that come from the same distance come from the same place. */
+void ss_check_source(const void *dst, const void *src, bool even)
+{
+	struct ss_call *call = ss_call_of_thread();
+	struct ss_block_info from, to;
+
+	if (call->shared)
+		return;
+	call->origin = even ? ((uintptr_t)src - (uintptr_t)dst) * 2 + 1 : 0;
+	/* A copy that waits may run on the null stream of either device. */
+	if ((call->kind & SS_CALL_COPIES) && ss_lookup(ss_core, src, &from) &&
+	    ss_lookup(ss_core, dst, &to) && from.device != to.device)
+		call->kind |= SS_CALL_PEERS;
+}
+
+/* Elements that begin elsewhere have their bytes elsewhere. */
+uint64_t ss_check_value_of(const void *dst, uint64_t value, unsigned element)
+{
+	if (element != 1 && element != 2 && element != 4)
+		return 0;
+	value &= ~0ull >> (64 - 8 * element);
+	return (value << 8 | (uintptr_t)dst % element << 4 | element) * 2;
+}
+
+void ss_check_value_set(const void *dst, uint64_t value, unsigned element)
+{
+	struct ss_call *call = ss_call_of_thread();
+
+	if (!call->shared)
+		call->origin = ss_check_value_of(dst, value, element);
 }
 
 void ss_check_value(struct ss_timeline *tl, const void *ptr, size_t size)
 {
 	if (tl && !ss_timeline_capturing(tl)) /* such a node is never read */
-		(void)touch(tl, SS_MAY_WRITE, ptr, size);
+		(void)touch(tl, SS_MAY_WRITE, ptr, size, NULL);
 }
 
 /* ---- the end of a call ---------------------------------------------------------------- */
@@ -352,6 +415,7 @@ void ss_check_called(hipError_t err)
 {
 	const struct ss_call *call = ss_call_of_thread();
 
+	ss_check_failed(err);
 	if (call->captured && err == hipSuccess)
 		ss_check_captured(ss_timeline_native(call->captured), &call->uses);
 	/* A call that failed has not used its operands. */

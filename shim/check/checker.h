@@ -12,6 +12,7 @@
 #include <hip/hip_runtime_api.h>
 #include <stdbool.h>
 
+#include "core/check/check.h"
 #include "core/core.h"
 #include "shim/process/service.h"
 
@@ -33,6 +34,8 @@ enum ss_call_kind {
 	/* Others for which the host may wait, as they take or give memory that no pool of ours
 	 * has */
 	SS_CALL_WAITS = 8,
+	SS_CALL_ERRORS = 32, /* it tells the last error, and does not fail itself */
+	SS_CALL_PEERS = 16,  /* it may also wait for the other device, and that for it */
 };
 
 /* Of a literal the compiler works it out. */
@@ -45,12 +48,15 @@ static inline __attribute__((always_inline)) unsigned ss_call_kind(const char *n
 		     IS("hipMipmappedArrayDestroy") || IS("hipDeviceReset") ||
 		     IS("hipMemRelease") || IS("hipMemUnmap") || IS("hipExecutionCtxSynchronize");
 	bool copies = BEGINS("hipMemcpy") || BEGINS("hipMemset") || BEGINS("hipDrvMemcpy");
+	bool peers = IS("hipMemcpyPeer") || IS("hipMemcpy3DPeer");
+	bool errors = IS("hipGetLastError") || IS("hipPeekAtLastError") || IS("hipExtGetLastError");
 	bool nodes = BEGINS("hipGraph") || BEGINS("hipDrvGraph");
 	bool pools = BEGINS("hipMemPool") || IS("hipDeviceReset");
 	bool async = __builtin_strstr(name, "Async");
 
 	return (nodes ? SS_CALL_NODES : 0) | (pools ? SS_CALL_POOLS : 0) |
-	       (copies && !async ? SS_CALL_COPIES : 0) | (waits ? SS_CALL_WAITS : 0);
+	       (copies && !async ? SS_CALL_COPIES : 0) | (waits ? SS_CALL_WAITS : 0) |
+	       (peers ? SS_CALL_PEERS : 0) | (errors ? SS_CALL_ERRORS : 0);
 #undef BEGINS
 #undef IS
 }
@@ -58,6 +64,8 @@ static inline __attribute__((always_inline)) unsigned ss_call_kind(const char *n
 /* A call of the application begins, or ends with this result. `name` is static. */
 void ss_check_call_begins(const char *name, unsigned kind);
 void ss_check_called(hipError_t err);
+/* The call fails with this error, or (hipSuccess) does not. It is enough to be told once. */
+void ss_check_failed(hipError_t err);
 
 static inline __attribute__((always_inline)) void ss_check_call(const char *name)
 {
@@ -115,6 +123,9 @@ bool ss_check_keep(struct ss_timeline *tl, void *ptr, const struct ss_found *fou
 bool ss_check_kept(const struct ss_found *found);
 /* An allocation found no memory. True: it may find some now. */
 bool ss_check_give_back(void);
+/* The program's own pool hands out a range of a block on tl, or gets it back. */
+void ss_check_handing_out(struct ss_timeline *tl, void *ptr, size_t size);
+void ss_check_returning(struct ss_timeline *tl, void *ptr);
 /* hipHostFree got a block of ours. */
 void ss_check_host_free(void *ptr);
 /* hipMemPoolDestroy succeeded; and: a call got a handle that is no live pool's. */
@@ -128,8 +139,14 @@ void ss_check_device_memory(void *ptr, size_t size);
 /* The call frees it, or takes it back from the device; and: it did not. */
 void ss_check_host_memory_gone(void *ptr);
 void ss_check_host_memory_kept(void *ptr);
-/* A command that is about to go on tl uses `size` bytes at ptr. False: it leaves the block. */
-bool ss_check_access(struct ss_timeline *tl, enum ss_access access, const void *ptr, size_t size);
+/* A command that is about to go on tl uses `size` bytes at ptr, or those `rows` of them (NULL:
+ * all). False: it leaves the block. */
+bool ss_check_access(struct ss_timeline *tl, enum ss_access access, const void *ptr, size_t size,
+		     const struct ss_check_rows *rows);
+/* In front of it: the command writes to dst what is at src, each byte as far from its source as the
+ * first if it is so `even`; or it sets elements of so many bytes to a value. */
+void ss_check_source(const void *dst, const void *src, bool even);
+void ss_check_value_set(const void *dst, uint64_t value, unsigned element);
 /* A command that waits for a value at ptr, or writes one. */
 void ss_check_value(struct ss_timeline *tl, const void *ptr, size_t size);
 /* A kernel, by its arguments (check/kernel_args.h). `host`: function is the address of

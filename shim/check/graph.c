@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "core/base/hash.h"
+#include "shim/check/init.h"
 #include "shim/check/inside.h"
 #include "shim/check/kernel_args.h"
 #include "shim/check/operand.h"
@@ -36,8 +37,9 @@ struct graph {
 	const void *key;
 	unsigned long long capture; /* that made it, as the runtime counts; 0: none */
 	struct node *nodes;
-	bool opaque; /* it may wait for anything, and tell the host anything */
-	bool unread; /* some nodes cannot be read */
+	bool opaque;                    /* it may wait for anything, and tell the host anything */
+	bool unread;                    /* some nodes cannot be read */
+	const struct ss_timeline *last; /* that it was launched on; it may be gone */
 	UT_hash_handle hh;
 };
 
@@ -222,14 +224,22 @@ static void read_kernel(const hipKernelNodeParams *p, struct ss_operands *uses)
 	ss_operands_of_kernel(uses, p->func, ss_kernel_is_host(p->func), p->kernelParams, p->extra);
 }
 
-/* Of one of three dimensions, which is captured, the first slice. */
+/* The first row: of one of three dimensions, which is captured, the rest is not told. */
 static void read_memset(const hipMemsetParams *p, struct ss_operands *uses)
 {
-	if (p->width && p->height && p->elementSize)
-		ss_operand_add(uses, (struct ss_operand){.ptr = p->dst,
-							 .size = 1,
-							 .kind = SS_OPERAND_RANGE,
-							 .access = SS_WRITES});
+	struct ss_operand o = {
+		.ptr = p->dst,
+		.size = 1,
+		.kind = SS_OPERAND_RANGE,
+		.access = SS_WRITES,
+		.in_rows = true,
+		.rows = {.width = (uint64_t)p->width * p->elementSize, .rows = 1, .slices = 1},
+	};
+
+	if (p->width && p->height && p->elementSize) {
+		o.origin = ss_check_value_of(p->dst, p->value, p->elementSize);
+		ss_operand_add(uses, o);
+	}
 }
 
 static void read_graph(struct graph *x, hipGraph_t graph);
@@ -313,6 +323,7 @@ void ss_check_exec_made(hipGraphExec_t exec, hipGraph_t graph)
 
 void ss_check_exec_gone(hipGraphExec_t exec)
 {
+	ss_check_event_end(ss_check_state, exec);
 	pthread_mutex_lock(&lock);
 	graph_drop(&execs, exec);
 	pthread_mutex_unlock(&lock);
@@ -362,7 +373,7 @@ void ss_check_exec_enabled(hipGraphExec_t exec, hipGraphNode_t node, bool enable
 }
 
 /* Its nodes may run beside each other, and all of them between what is before and behind the
- * launch on its stream. */
+ * launch on its stream. A graph may wait for its own last launch, whatever stream that was on. */
 void ss_check_graph(struct ss_timeline *tl, hipGraphExec_t exec)
 {
 	bool opaque = false, unread = false;
@@ -371,6 +382,7 @@ void ss_check_graph(struct ss_timeline *tl, hipGraphExec_t exec)
 
 	if (!tl || ss_timeline_capturing(tl))
 		return;
+	ss_init_launched();
 	pthread_mutex_lock(&lock);
 	x = graph_find(execs, exec);
 	unread = !x || x->unread;
@@ -386,10 +398,16 @@ void ss_check_graph(struct ss_timeline *tl, hipGraphExec_t exec)
 		ss_check_skip_graph();
 	if (opaque)
 		ss_check_stream_opaque(tl, true, false);
+	if (x && x->last != tl)
+		ss_check_wait(ss_check_state, tl, exec);
 	if (x)
 		HASH_ITER(hh, x->nodes, n, next)
 			if (!n->disabled)
 				ss_operands_use(tl, &n->uses);
+	ss_check_record_begin(ss_check_state, exec);
+	ss_check_record_end(ss_check_state, exec, tl, true);
+	if (x)
+		x->last = tl;
 	if (opaque)
 		ss_check_stream_opaque(tl, false, true);
 	pthread_mutex_unlock(&lock);

@@ -11,6 +11,7 @@
 
 extern struct ss_check *ss_check_state SS_HIDDEN;
 
+#define SS_CHECK_STACKS 65536u /* the most that there are */
 /* Number of the caller's call stack without the frames of this library; 0: unknown, or too many.
  * `bounds` are the thread's, and begin with zeros. */
 uint32_t ss_check_stack(struct ss_stack_bounds *bounds);

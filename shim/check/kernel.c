@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Launches of kernels: each pointer among the arguments is an access of unknown size. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "shim/check/host_memory.h"
+#include "shim/check/init.h"
 #include "shim/check/inside.h"
 #include "shim/check/kernel_args.h"
 #include "shim/check/operand.h"
@@ -16,7 +18,11 @@ static void add_word(const struct ss_kernel_word *word, void *arg)
 			       (struct ss_operand){
 				       .ptr = word->value,
 				       .kind = word->pointer ? SS_OPERAND_POINTER : SS_OPERAND_WORD,
-				       .access = SS_MAY_WRITE,
+				       .access = !word->pointer || word->reads == word->writes ?
+							 SS_MAY_WRITE :
+						 word->reads ? SS_READS :
+							       SS_WRITES,
+				       .sole = word->sole,
 				       .kernel = word->kernel,
 				       .argument = word->argument,
 				       .at = word->at,
@@ -53,11 +59,34 @@ bool ss_operands_talk(struct ss_operands *o)
 	return any || (o->lost && ss_check_any_host_memory());
 }
 
+/* Does SOMASHIM_CHECK_KERNEL mean this kernel? */
+static bool is_meant(const char *kernel)
+{
+	const char *pattern = ss_options.check_kernel;
+
+	if (!pattern[0])
+		return true;
+	if (!strncmp(pattern, "kne=", 4))
+		return !strcmp(pattern + 4, kernel);
+	return strstr(kernel, !strncmp(pattern, "kns=", 4) ? pattern + 4 : pattern);
+}
+
 void ss_operands_use(struct ss_timeline *tl, const struct ss_operands *o)
 {
 	for (uint32_t i = 0; i < o->count; i++)
-		if (o->at[i].kind == SS_OPERAND_RANGE || o->at[i].ours)
+		if (o->at[i].kind == SS_OPERAND_RANGE ||
+		    (o->at[i].ours && is_meant(o->at[i].kernel)))
 			(void)ss_operand_use(tl, &o->at[i]);
+}
+
+/* Is it one of the first launches, if only those are to be checked? */
+static bool is_launch_meant(const struct ss_operands *o)
+{
+	static _Atomic uint64_t launches;
+
+	if (!ss_options.check_launches || !o->count || !is_meant(o->at[0].kernel))
+		return true;
+	return atomic_fetch_add(&launches, 1) < ss_options.check_launches;
 }
 
 void ss_check_kernel(struct ss_timeline *tl, const void *function, bool host, void **args,
@@ -68,6 +97,7 @@ void ss_check_kernel(struct ss_timeline *tl, const void *function, bool host, vo
 
 	if (!tl || ss_timeline_capturing(tl))
 		return;
+	ss_init_launched();
 	if (!uses)
 		uses = &own;
 	ss_operands_of_kernel(uses, function, host, args, extra);
@@ -78,7 +108,8 @@ void ss_check_kernel(struct ss_timeline *tl, const void *function, bool host, vo
 	talk = ss_operands_talk(uses);
 	if (talk)
 		ss_check_stream_opaque(tl, true, false);
-	ss_operands_use(tl, uses);
+	if (is_launch_meant(uses))
+		ss_operands_use(tl, uses);
 	if (talk)
 		ss_check_stream_opaque(tl, false, true);
 	ss_operands_drop(&own);

@@ -21,6 +21,7 @@
 #include "core/base/hash.h"
 #include "core/base/regular_file.h"
 #include "core/check/code_object.h"
+#include "driver/rocm/rocm.h"
 #include "shim/check/checker.h"
 #include "shim/check/kernel_args.h"
 #include "shim/check/unpack.h"
@@ -30,6 +31,8 @@
 struct kernel {
 	UT_hash_handle hh;
 	bool ambiguous;
+	/* The file that it was read of first, as the linker knows it; NULL: none */
+	const void *from;
 	uint32_t count;
 	struct ss_kernel_arg *arg;
 	char name[];
@@ -38,6 +41,14 @@ struct kernel {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kernel *kernels;
 static unsigned long long looked_at = ~0ull; /* how many objects had been loaded at the last look */
+
+/* Files that were read because a kernel of theirs was launched. */
+struct file {
+	const void *map;
+	unsigned long long adds; /* how many objects had been loaded by then */
+	UT_hash_handle hh;
+};
+static struct file *files;
 
 /* ---- the table ------------------------------------------------------------------ */
 
@@ -53,15 +64,18 @@ static bool same_layout(const struct kernel *k, const struct ss_kernel_layout *l
 }
 
 /* The lock is held. */
-static void kernel_add(const struct ss_kernel_layout *l, void *unused)
+static void kernel_add(const struct ss_kernel_layout *l, void *from)
 {
 	size_t bytes = l->count * sizeof(l->arg[0]);
 	struct kernel *k = NULL;
 
-	(void)unused;
 	HASH_FIND(hh, kernels, l->name, l->name_size, k);
 	if (k) {
 		k->ambiguous |= !same_layout(k, l);
+		for (uint32_t i = 0; i < k->count && !k->ambiguous; i++) {
+			k->arg[i].reads |= l->arg[i].reads;
+			k->arg[i].writes |= l->arg[i].writes;
+		}
 		return;
 	}
 	k = calloc(1, sizeof(*k) + l->name_size + 1);
@@ -75,11 +89,26 @@ static void kernel_add(const struct ss_kernel_layout *l, void *unused)
 	memcpy(k->name, l->name, l->name_size);
 	memcpy(k->arg, l->arg, bytes);
 	k->count = l->count;
+	k->from = from;
 	HASH_ADD_KEYPTR(hh, kernels, k->name, l->name_size, k);
 	if (!SS_HASH_HAS(k)) {
 		free(k->arg);
 		free(k);
 	}
+}
+
+/* The architectures of the devices. The lock is held. */
+static const char *const *archs(void)
+{
+	static const char *list[SS_MAX_DEVICES + 1];
+	int count = 0;
+
+	for (int dev = 0; !list[0] && dev < ss_rocm_devices; dev++)
+		if (!ss_rocm_arch(dev))
+			return NULL; /* it may be anything */
+	for (int dev = 0; !list[0] && dev < ss_rocm_devices; dev++)
+		list[count++] = ss_rocm_arch(dev);
+	return list;
 }
 
 /* How many bytes from the address on can be read: what is loaded need not be code, and may say of
@@ -109,7 +138,7 @@ void ss_check_code(const void *image)
 		const void *binary;
 	} wrapped;
 
-	size_t size = readable(image);
+	size_t size = readable(image), length;
 
 	/* No more is read than what was read so far says is there: it may be a short string. */
 	if (size < sizeof(wrapped.magic))
@@ -121,21 +150,28 @@ void ss_check_code(const void *image)
 		size = readable(image);
 	}
 	pthread_mutex_lock(&lock);
-	(void)ss_code_object_read(image, size, ss_unpack, kernel_add, NULL);
+	(void)ss_code_object_read_for(image, size, archs(), ss_unpack, kernel_add, NULL, &length);
 	pthread_mutex_unlock(&lock);
 }
 
 /* ---- files ----------------------------------------------------------------------- */
 
 /* Bundles follow each other in .hip_fatbin, each at a multiple of a page. The lock is held. */
-static void section_read(const uint8_t *data, size_t size)
+static void section_read(const uint8_t *data, size_t size, const void *map)
 {
-	for (size_t at = 0; at + 32 < size; at += 4096)
-		(void)ss_code_object_read(data + at, size - at, ss_unpack, kernel_add, NULL);
+	size_t length;
+
+	for (size_t at = 0; at + 32 < size; at += length) {
+		(void)ss_code_object_read_for(data + at, size - at, archs(), ss_unpack, kernel_add,
+					      (void *)(uintptr_t)map, &length);
+		length = length ? (length + 4095) & ~(size_t)4095 : 4096;
+		if (length > size - at)
+			return;
+	}
 }
 
 /* Calls section_read() for each .hip_fatbin of a mapped ELF file. */
-static void sections_read(const uint8_t *file, size_t size)
+static void sections_read(const uint8_t *file, size_t size, const void *map)
 {
 	const Elf64_Shdr *headers, *names;
 	Elf64_Ehdr elf;
@@ -159,15 +195,16 @@ static void sections_read(const uint8_t *file, size_t size)
 			   sizeof(".hip_fatbin")) ||
 		    h->sh_offset > size || h->sh_size > size - h->sh_offset)
 			continue;
-		section_read(file + h->sh_offset, h->sh_size);
+		section_read(file + h->sh_offset, h->sh_size, map);
 	}
 }
 
-/* A file that is a code object itself, or has some in it. */
-static void file_read(const char *path, bool whole)
+/* A file that is a code object itself, or has some in it; `map`: as the linker knows it. */
+static void file_read(const char *path, bool whole, const void *map)
 {
 	int fd = ss_regular_open(path);
 	struct stat st;
+	size_t length;
 	void *file;
 
 	if (fd < 0)
@@ -177,10 +214,10 @@ static void file_read(const char *path, bool whole)
 		if (file != MAP_FAILED) {
 			ss_cut_guard_mapping(file, (size_t)st.st_size);
 			if (whole)
-				(void)ss_code_object_read(file, (size_t)st.st_size, ss_unpack,
-							  kernel_add, NULL);
+				(void)ss_code_object_read_for(file, (size_t)st.st_size, archs(),
+							      ss_unpack, kernel_add, NULL, &length);
 			else
-				sections_read(file, (size_t)st.st_size);
+				sections_read(file, (size_t)st.st_size, map);
 			ss_cut_guard_end(file);
 			munmap(file, (size_t)st.st_size);
 		}
@@ -192,7 +229,7 @@ void ss_check_code_file(const char *path)
 {
 	pthread_mutex_lock(&lock);
 	if (path)
-		file_read(path, true);
+		file_read(path, true, NULL);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -240,7 +277,7 @@ static void look(void)
 		pthread_mutex_lock(&lock);
 		looked_at = p.adds;
 		for (size_t i = 0; i < p.count; i++)
-			file_read(p.path[i], false);
+			file_read(p.path[i], false, NULL);
 	}
 	pthread_mutex_unlock(&lock);
 	for (size_t i = 0; i < p.count; i++)
@@ -270,21 +307,66 @@ bool ss_kernel_is_host(const void *function)
 	return name && name[0];
 }
 
-/* The layout of a kernel, whose record is never freed. NULL: it is not known. */
+/* Reads the file that a host function is in, once. Returns that file, as the linker knows it. */
+static const void *look_beside(const void *function)
+{
+	unsigned long long adds = 0;
+	struct link_map *map = NULL;
+	struct file *f = NULL;
+	const void *key;
+	Dl_info info;
+
+	if (!dladdr1(function, &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
+		return NULL;
+	key = map;
+	dl_iterate_phdr(count_objects, &adds);
+	pthread_mutex_lock(&lock);
+	HASH_FIND_PTR(files, &key, f);
+	/* Another file may have taken its place since. */
+	if (!f || f->adds != adds)
+		file_read(map->l_name[0] ? map->l_name : "/proc/self/exe", false, map);
+	if (!f && (f = calloc(1, sizeof(*f)))) {
+		f->map = key;
+		HASH_ADD_PTR(files, map, f);
+		if (!SS_HASH_HAS(f)) {
+			free(f);
+			f = NULL;
+		}
+	}
+	if (f)
+		f->adds = adds;
+	pthread_mutex_unlock(&lock);
+	return map;
+}
+
+static struct kernel *kernel_find(const char *name)
+{
+	struct kernel *k = NULL;
+
+	pthread_mutex_lock(&lock);
+	HASH_FIND(hh, kernels, name, strlen(name), k);
+	pthread_mutex_unlock(&lock);
+	return k;
+}
+
+/* The layout of a kernel, whose record is never freed. NULL: it is not known. Of a host function
+ * its own file says it, so that those of large libraries of which no kernel is launched need not be
+ * read. */
 static const struct kernel *kernel_of(const void *function, bool host)
 {
 	const char *name = function ? name_of(function, host) : NULL;
-	struct kernel *k = NULL;
+	const void *file;
+	struct kernel *k;
 
 	if (!name)
 		return NULL;
-	look();
-	pthread_mutex_lock(&lock);
-	HASH_FIND(hh, kernels, name, strlen(name), k);
-	if (k && k->ambiguous)
-		k = NULL;
-	pthread_mutex_unlock(&lock);
-	return k;
+	file = host ? look_beside(function) : NULL;
+	k = file ? kernel_find(name) : NULL;
+	if (!k || k->from != file) {
+		look();
+		k = kernel_find(name);
+	}
+	return k && !k->ambiguous ? k : NULL;
 }
 
 /* The buffer of HIP_LAUNCH_PARAM_BUFFER_POINTER, and its size. */
@@ -301,6 +383,17 @@ static const char *packed_of(void *const *extra, size_t *size)
 		else
 			return NULL;
 	return buffer;
+}
+
+/* Is there no other argument that the kernel only reads, or only writes, as it does this one? */
+static bool is_sole(const struct kernel *k, const struct ss_kernel_arg *a)
+{
+	unsigned same = 0;
+
+	for (uint32_t i = 0; i < k->count; i++)
+		same += k->arg[i].pointer && k->arg[i].reads == a->reads &&
+			k->arg[i].writes == a->writes;
+	return same == 1;
 }
 
 bool ss_kernel_args(const void *function, bool host, void *const *args, void *const *extra,
@@ -324,6 +417,9 @@ bool ss_kernel_args(const void *function, bool host, void *const *args, void *co
 			continue; /* the launch fails */
 		for (uint32_t at = 0; at + sizeof(void *) <= a->size; at += sizeof(void *)) {
 			struct ss_kernel_word word = {.pointer = a->pointer,
+						      .reads = a->reads,
+						      .writes = a->writes,
+						      .sole = a->pointer && is_sole(k, a),
 						      .kernel = k->name,
 						      .argument = i + 1,
 						      .at = at};

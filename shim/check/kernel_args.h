@@ -15,6 +15,8 @@
 struct ss_kernel_word {
 	const void *value;
 	bool pointer;       /* an argument of pointer type; else eight bytes that may be one */
+	bool reads, writes; /* of one of pointer type, as the metadata says */
+	bool sole;          /* the only pointer of which that is so */
 	const char *kernel; /* its name, which stays */
 	uint32_t argument;  /* from 1 */
 	uint32_t at;        /* bytes from its start */

@@ -4,6 +4,7 @@
 
 #include "shim/check/call.h"
 #include "shim/check/host_memory.h"
+#include "shim/check/init.h"
 #include "shim/check/padding.h"
 #include "shim/check/read_back.h"
 
@@ -32,8 +33,11 @@ void ss_check_allocated(struct ss_timeline *tl, void *ptr, size_t size, size_t r
 	struct ss_mark mark = tl ? ss_timeline_mark(tl) : (struct ss_mark){0};
 
 	ss_check_alloc(ss_check_state, ptr, size, front, room, tl, ss_call_name(), ss_call_stack());
-	if (filled)
+	if (filled) {
 		ss_check_filled(ss_check_state, ptr, behind, mark.slot, mark.n);
+		ss_padding_prove(tl, ptr, front, behind);
+	}
+	ss_init_fill(tl, ptr);
 }
 
 size_t ss_check_asked(const void *ptr, size_t size)
@@ -70,6 +74,7 @@ void ss_check_freeing(struct ss_timeline *tl, void *ptr)
 	ss_read_arrived();
 	if (ss_options.check & SS_CHECK_BOUNDS)
 		read_padding(tl, ptr);
+	ss_init_freeing(tl, ptr);
 	if (ss_check_free(ss_check_state, ptr, tl, ss_call_name(), ss_call_stack()))
 		ss_call_of_thread()->freed = ptr;
 }
@@ -109,6 +114,20 @@ void ss_check_host_memory_kept(void *ptr)
 {
 	if (ss_call_of_thread()->gone == ptr)
 		ss_check_host_memory_back(ptr);
+}
+
+void ss_check_handing_out(struct ss_timeline *tl, void *ptr, size_t size)
+{
+	ss_check_call("somashim_handed_out");
+	if (tl && !ss_timeline_capturing(tl))
+		ss_check_handed_out(ss_check_state, ptr, size, tl, ss_call_name(), ss_call_stack());
+}
+
+void ss_check_returning(struct ss_timeline *tl, void *ptr)
+{
+	ss_check_call("somashim_returned");
+	if (tl && !ss_timeline_capturing(tl))
+		ss_check_returned(ss_check_state, ptr, tl, ss_call_name(), ss_call_stack());
 }
 
 void ss_check_host_free(void *ptr)

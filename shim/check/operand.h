@@ -22,6 +22,10 @@ struct ss_operand {
 	bool ours;             /* it lies in memory of the pools, as ss_operands_talk() has found */
 	const char *kernel;    /* of which it is an argument */
 	uint32_t argument, at; /* which one, and where in it */
+	bool sole; /* it is the only argument that the kernel only reads, or only writes */
+	bool in_rows;
+	struct ss_check_rows rows; /* if `in_rows`: the bytes of the range that are used */
+	uint64_t origin;           /* of what is written there; 0: it is not known */
 };
 
 /* All of it 0: none. */
@@ -33,6 +37,8 @@ struct ss_operands {
 
 /* Does the address lie in memory that the pools hold, or held for a block that was guarded? */
 bool ss_check_ours(const void *ptr);
+/* The origin of elements of so many bytes, from dst on, that are set to a value. */
+uint64_t ss_check_value_of(const void *dst, uint64_t value, unsigned element);
 /* Those of the call that the thread is in. NULL: host memory was out. */
 struct ss_operands *ss_operands_of_call(void);
 void ss_operand_add(struct ss_operands *o, struct ss_operand operand);

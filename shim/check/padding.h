@@ -17,6 +17,9 @@ size_t ss_padding_bytes(void);
 /* After an allocation on tl (NULL: by hipMalloc): fills so many bytes in front of it and behind it.
  * False: it is not watched. */
 bool ss_padding_fill(struct ss_timeline *tl, void *ptr, size_t size, size_t front, size_t padding);
+/* Then: reads some of the fills back, as long as nobody else can have written there. Of a block
+ * whose fill has not arrived nothing is compared. */
+void ss_padding_prove(struct ss_timeline *tl, void *ptr, size_t front, size_t padding);
 /* Before the free on tl (NULL: one that waits for the device) of the block that `about` describes:
  * reads about->front bytes and `padding` behind it. */
 void ss_padding_read(struct ss_timeline *tl, const struct ss_finding *about, size_t padding);
@@ -24,4 +27,5 @@ void ss_padding_read(struct ss_timeline *tl, const struct ss_finding *about, siz
 bool ss_padding_all_idle(void);
 /* The same of a live block, while all is idle. */
 void ss_padding_read_live(const struct ss_finding *about, size_t padding);
+
 #endif

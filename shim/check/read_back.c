@@ -79,6 +79,25 @@ bool ss_fill_bytes(struct ss_timeline *tl, void *at, unsigned char value, size_t
 	       (tl || QUIET(hipStreamSynchronize, s) == hipSuccess);
 }
 
+bool ss_fill_words(struct ss_timeline *tl, void *at, uint32_t word, size_t count)
+{
+	hipStream_t s = tl ? handle_of(tl) : own();
+
+	if (tl ? ss_waited(ss_core, tl) : !s)
+		return false;
+	return QUIET(hipMemsetD32Async, (hipDeviceptr_t)at, (int)word, count, s) == hipSuccess &&
+	       (tl || QUIET(hipStreamSynchronize, s) == hipSuccess);
+}
+
+bool ss_read_wait(void)
+{
+	struct ss_waiting waiting = ss_waiting_begin_device(ss_core, ss_current_device(NULL));
+	hipError_t err = REAL(hipDeviceSynchronize);
+
+	ss_waiting_end(ss_core, &waiting);
+	return err == hipSuccess;
+}
+
 static struct slot *slot_take(size_t count)
 {
 	int dev = ss_current_device(NULL);

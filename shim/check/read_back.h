@@ -18,6 +18,10 @@ typedef void ss_read_fn(const unsigned char *bytes, size_t count, const struct s
 /* Fills on tl's stream; of NULL, on a stream of ours of the current device, and waits. False: the
  * runtime refused. */
 bool ss_fill_bytes(struct ss_timeline *tl, void *at, unsigned char value, size_t count);
+/* The same with words. */
+bool ss_fill_words(struct ss_timeline *tl, void *at, uint32_t word, size_t count);
+/* Waits for the current device. */
+bool ss_read_wait(void);
 /* Copies on tl's stream, at most SS_READ_MAX bytes. `fn` is called by a later ss_read_look().
  * False: the runtime refused, or memory is out. */
 bool ss_read_later(struct ss_timeline *tl, const void *from, size_t count,
@@ -39,7 +43,8 @@ void ss_read_forget(void);
 /* Looks, without a wait, whether some of what was read back has arrived. */
 static inline void ss_read_arrived(void)
 {
-	if (ss_options.check & (SS_CHECK_BOUNDS | SS_CHECK_POISON))
+	if (ss_options.check &
+	    (SS_CHECK_BOUNDS | SS_CHECK_POISON | SS_CHECK_INIT | SS_CHECK_UNUSED))
 		ss_read_look(false);
 }
 

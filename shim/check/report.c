@@ -2,7 +2,8 @@
 /*
  * Findings as text in the log, or as lines of JSON in the file of SOMASHIM_CHECK_FILE, which
  * `somashim check` reads. A finding is written when it is made, so a program that crashes later has
- * said it. The lines of the file: {"kind": "finding", ..}, one each; at the end {"kind": "count",
+ * said it. The lines of the file: {"kind": "finding", ..}, one each, in which a call stack has its
+ * frames where its number, "stack", stands for the first time; at the end {"kind": "count",
  * ..} with how often a finding of this number was seen, if more than once, and {"kind": "summary",
  * ..}.
  *
@@ -113,6 +114,8 @@ static void put_text(FILE *out, const struct ss_finding *f)
 	fprintf(out, LINE "%s\n", text);
 	if (f->fault == SS_FAULT_LEAK) {
 		put_frames(out, f->alloc.stack);
+	} else if (f->fault == SS_FAULT_API_ERROR) {
+		put_frames(out, f->use.stack);
 	} else {
 		if (f->block)
 			fprintf(out,
@@ -123,6 +126,7 @@ static void put_text(FILE *out, const struct ss_finding *f)
 		else
 			fprintf(out, LINE "    Address %#" PRIx64 "\n", f->address);
 		put_site(out, ss_fault_did(f->fault), &f->use);
+		put_site(out, "Also used", &f->other);
 		put_site(out, "Allocated", &f->alloc);
 		put_site(out, "Freed", &f->free);
 	}
@@ -180,11 +184,33 @@ static void put_json_python(FILE *out, const struct ss_check_frame *frame)
 	fprintf(out, ", \"line\": %" PRIu32, frame->line);
 }
 
+/* Frames stand where their stack is named first. */
+static void put_json_frames(FILE *out, uint32_t stack)
+{
+	static uint8_t written[SS_CHECK_STACKS / 8 + 1];
+	const struct ss_check_frame *frame;
+	uint32_t count = ss_check_stack_frames(stack, &frame);
+
+	if (stack)
+		fprintf(out, ", \"stack\": %" PRIu32, stack);
+	if (stack && written[stack / 8] & 1u << stack % 8)
+		return;
+	written[stack / 8] |= (uint8_t)(1u << stack % 8);
+	fprintf(out, ", \"frames\": [");
+	for (uint32_t i = 0; i < count; i++) {
+		fprintf(out, "%s{", i ? ", " : "");
+		if (frame[i].ip)
+			put_json_address(out, frame[i].ip);
+		else
+			put_json_python(out, &frame[i]);
+		fputc('}', out);
+	}
+	fputc(']', out);
+}
+
 static void put_json_site(FILE *out, const char *name, const struct ss_check_site *site)
 {
 	static const char *const kinds[] = {"null", "blocking", "non-blocking"};
-	const struct ss_check_frame *frame;
-	uint32_t count = ss_check_stack_frames(site->stack, &frame);
 
 	if (!site->what)
 		return;
@@ -202,16 +228,8 @@ static void put_json_site(FILE *out, const char *name, const struct ss_check_sit
 		fprintf(out, ", \"argument\": %" PRIu32 ", \"argument_offset\": %" PRIu32,
 			site->argument, site->at);
 	}
-	fprintf(out, ", \"frames\": [");
-	for (uint32_t i = 0; i < count; i++) {
-		fprintf(out, "%s{", i ? ", " : "");
-		if (frame[i].ip)
-			put_json_address(out, frame[i].ip);
-		else
-			put_json_python(out, &frame[i]);
-		fputc('}', out);
-	}
-	fprintf(out, "]}");
+	put_json_frames(out, site->stack);
+	fputc('}', out);
 }
 
 static void put_json(FILE *out, const struct ss_finding *f)
@@ -226,6 +244,11 @@ static void put_json(FILE *out, const struct ss_finding *f)
 	put_string(out, text);
 	if (f->possible)
 		fprintf(out, ", \"possible\": true");
+	if (f->error) {
+		fprintf(out, ", \"error\": ");
+		put_string(out, f->error);
+		fprintf(out, ", \"error_number\": %d", f->error_number);
+	}
 	fprintf(out, ", \"did\": \"%s\", \"mend\": ", ss_fault_did(f->fault));
 	put_string(out, mend);
 	fprintf(out,
@@ -233,6 +256,7 @@ static void put_json(FILE *out, const struct ss_finding *f)
 		", \"address\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"count\": %" PRIu64,
 		f->block, f->base, f->size, f->address, f->bytes, f->count);
 	put_json_site(out, "use", &f->use);
+	put_json_site(out, "other", &f->other);
 	put_json_site(out, "alloc", &f->alloc);
 	put_json_site(out, "free", &f->free);
 	fprintf(out, "}\n");

@@ -16,7 +16,6 @@
 #include "trace/python.h"
 
 #define FRAMES_MAX 24u
-#define STACKS_MAX 65536u
 #define FRAMES_OWN 16u /* in front of the caller's */
 #define VERIFY_EVERY 256u
 
@@ -122,8 +121,8 @@ static void stack_drop(struct stack *s)
 static bool stack_add(struct stack *s, size_t size)
 {
 	if (!by_id)
-		by_id = calloc(STACKS_MAX, sizeof(struct stack *));
-	if (!by_id || stacks == STACKS_MAX)
+		by_id = calloc(SS_CHECK_STACKS, sizeof(struct stack *));
+	if (!by_id || stacks == SS_CHECK_STACKS)
 		return false;
 	s->id = stacks + 1;
 	HASH_ADD_KEYPTR(hh, by_content, s->key, size, s);

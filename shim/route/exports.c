@@ -128,6 +128,7 @@
 			return FORWARD(name, args); \
 		SS_SERVED; \
 		ss_observer_add(-1, SS_OBSERVER_PINNED); \
+		CHECKED_BEGIN(name); \
 		ss_enter(); \
 		err = FORWARD(name, args); \
 		ss_leave(); \
@@ -172,7 +173,9 @@
 	EXPORT_AROUND_GATED(if (exceeds) REFUSE; struct ss_waiting copies_ = ss_stream_copies(stream), \
 			    ss_waiting_end(ss_core, &copies_), name, params, args)
 /* Of `size` bytes from src to dst, neither across the end of a block. */
-#define COPY_EXCEEDS(stream) (ss_exceeds_on(stream, SS_WRITES, dst, size) || ss_exceeds_on(stream, SS_READS, src, size))
+#define COPY_EXCEEDS(stream) \
+	((unlikely(ss_checking) ? ss_check_source(dst, src, true) : (void)0), \
+	 ss_exceeds_on(stream, SS_WRITES, dst, size) || ss_exceeds_on(stream, SS_READS, src, size))
 #define EXPORT_COPY(extra, name, params, args) \
 	COPY_GATED(extra, COPY_EXCEEDS(extra), name, params, args)
 #define FIRST(a, b) a
@@ -182,6 +185,7 @@
 /* A memset of `count` values of `extra` bytes each at dst. */
 #define EXPORT_FILL(extra, name, params, args) \
 	EXPORT_PLAIN_GATED( \
+		if (unlikely(ss_checking)) ss_check_value_set(dst, (uint64_t)value, extra); \
 		if (count > SIZE_MAX / (extra) || ss_exceeds_on(stream, SS_WRITES, dst, count * (extra))) REFUSE; \
 		ss_stream_used(stream), name, params, args)
 #define EXPORT_CHECK(extra, name, params, args) \
@@ -231,6 +235,7 @@ static inline int ss_code_device(const void *image, const char *path)
 		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
 			return FORWARD(name, args); \
 		SS_SERVED; \
+		CHECKED_BEGIN(name); \
 		return ss_result(SS_LIMITED(TAKE_DEVICE extra, TAKE_BYTES extra, TAKE_KEY extra, \
 					    FORWARD(name, args))); \
 	}

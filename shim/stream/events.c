@@ -64,6 +64,8 @@ hipError_t do_hipEventRecord(hipEvent_t event, hipStream_t stream)
 	if (ss_hot_pass())
 		return FORWARD(hipEventRecord, event, stream);
 	SS_SERVED;
+	if (unlikely(ss_checking))
+		ss_check_call("hipEventRecord");
 	tl = ss_stream_checked(stream, &refused);
 	if (refused)
 		return ss_fail(hipErrorContextIsDestroyed);

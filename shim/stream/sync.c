@@ -218,6 +218,7 @@ hipError_t do_hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned 
 	if (ss_hot_pass())
 		return FORWARD(hipStreamWaitEvent, stream, event, flags);
 	SS_SERVED;
+	CHECK_CALL(hipStreamWaitEvent);
 	return wait_event(stream, event, flags, ss_real.hipStreamWaitEvent, stream);
 }
 SS_HOT(hipStreamWaitEvent)

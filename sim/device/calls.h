@@ -28,10 +28,12 @@ enum {
 	SIM_CALL_INSIDE = 64, /* threads in such calls are counted */
 };
 
+#define SIM_LOST (-1) /* the call does nothing and says that it has */
+
 struct sim_thread {
 	_Atomic uint64_t counts[SIM_MAX_CALLS];
 	int depth;                 /* exported calls in progress on this thread */
-	int verdict;               /* result forced on the current call, 0 = none */
+	int verdict;               /* result forced on the current call, 0 = none, or SIM_LOST */
 	bool holds_at_end;         /* somasim_hold: stop before this call returns */
 	bool inside;               /* somasim_count_inside: this call is one of them */
 	struct sim_queue **queues; /* per-thread streams by device, or NULL */

@@ -169,7 +169,7 @@ void sim_enter_slow(struct sim_thread *t, int id)
 		}
 }
 
-/* Parses "hipMalloc:3,hipFree:%5=1,hsa_amd_memory_pool_allocate:1". Names that do not start
+/* Parses "hipMalloc:3,hipFree:%5=1,hipMemsetAsync:2=lost". Names that do not start
  * with prefix belong to the other library and are skipped. Caller holds the calls lock. */
 static void add_rules(const char *spec, const char *prefix)
 {
@@ -201,7 +201,7 @@ static void add_rules(const char *spec, const char *prefix)
 		else
 			r->nth = num;
 		r->id = sim_call_id(r->name);
-		r->code = code ? code : default_code(r->name);
+		r->code = strstr(item, "=lost") ? SIM_LOST : code ? code : default_code(r->name);
 		if (r->id < 0) {
 			fprintf(stderr, "somasim: cannot make %s fail: no such call\n", r->name);
 			free(r);

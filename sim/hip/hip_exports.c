@@ -44,6 +44,8 @@ _Static_assert(ID_end <= SIM_MAX_CALLS, "SIM_MAX_CALLS is too small");
  * until it is read. */
 static inline hipError_t leave(struct sim_thread *t, int e)
 {
+	if (e == SIM_LOST)
+		e = hipSuccess;
 	if (t->depth == 1) {
 		thread_state()->last_command = e;
 		if (!V7 || (e && e != hipErrorNotReady))

@@ -33,8 +33,9 @@ static inline void put_number(struct code_writer *w, unsigned n)
 	put_byte(w, n & 0xff);
 }
 
-/* The arguments of a kernel, a letter each: p a pointer, i four bytes, l eight bytes, s a structure
- * of 24 bytes, h one that the compiler adds. */
+/* The arguments of a kernel, a letter each: p a pointer, r one that is only read, c one to what is
+ * constant, q one that is only read in the words of older compilers, w one that is only written, i
+ * four bytes, l eight bytes, s a structure of 24 bytes, h one that the compiler adds. */
 static inline void put_args(struct code_writer *w, const char *args)
 {
 	unsigned offset = 0;
@@ -44,15 +45,22 @@ static inline void put_args(struct code_writer *w, const char *args)
 		unsigned size = *args == 'i' ? 4 : *args == 's' ? 24 : 8;
 
 		offset = (offset + (size > 4 ? 7 : 3)) & ~(size > 4 ? 7u : 3u);
-		put_byte(w, 0x83);
+		put_byte(w, strchr("rcqw", *args) ? 0x84 : 0x83);
+		if (*args == 'c') {
+			put_text(w, ".is_const");
+			put_byte(w, 0xc3);
+		} else if (strchr("rqw", *args)) {
+			put_text(w, *args == 'q' ? ".access" : ".actual_access");
+			put_text(w, *args == 'w' ? "write_only" : "read_only");
+		}
 		put_text(w, ".offset");
 		put_number(w, offset);
 		put_text(w, ".size");
 		put_number(w, size);
 		put_text(w, ".value_kind");
-		put_text(w, *args == 'p' ? "global_buffer" :
-			    *args == 'h' ? "hidden_global_offset_x" :
-					   "by_value");
+		put_text(w, strchr("prcqw", *args) ? "global_buffer" :
+			    *args == 'h'           ? "hidden_global_offset_x" :
+						     "by_value");
 		offset += size;
 	}
 }
@@ -108,27 +116,40 @@ static inline const void *code_object(struct code_writer *w, const char *const *
 
 /* ---- bundles ---------------------------------------------------------------------- */
 
-/* A bundle of clang: the empty entry of the host, and the code object of `w`. Returns its size. */
-static inline size_t code_bundle(uint8_t *out, const struct code_writer *w)
+/* A bundle of clang: the empty entry of the host, and code objects for architectures; `archs` ends
+ * with NULL. Returns its size. */
+static inline size_t code_bundle_of(uint8_t *out, const struct code_writer *w,
+				    const char *const *archs)
 {
-	static const char host[] = "host-x86_64-unknown-linux--",
-			  device[] = "hipv4-amdgcn-amd-amdhsa--gfx90a";
-	uint64_t entry[3] = {4096, 0, sizeof(host) - 1}, two = 2;
-	size_t at = 24;
+	static const char host[] = "host-x86_64-unknown-linux--";
+	uint64_t entry[3] = {4096, 0, sizeof(host) - 1}, count = 1;
+	size_t at = 32, end = 4096;
 
 	memset(out, 0, 4096);
 	memcpy(out, "__CLANG_OFFLOAD_BUNDLE__", 24);
-	memcpy(out + at, &two, 8);
-	at += 8;
 	memcpy(out + at, entry, sizeof(entry));
 	memcpy(out + at + 24, host, entry[2]);
 	at += 24 + entry[2];
-	entry[1] = w->size;
-	entry[2] = sizeof(device) - 1;
-	memcpy(out + at, entry, sizeof(entry));
-	memcpy(out + at + 24, device, entry[2]);
-	memcpy(out + 4096, w->data, w->size);
-	return 4096 + w->size;
+	for (; archs[count - 1]; count++, w++) {
+		char target[96];
+
+		snprintf(target, sizeof(target), "hipv4-amdgcn-amd-amdhsa--%s", archs[count - 1]);
+		entry[0] = end;
+		entry[1] = w->size;
+		entry[2] = strlen(target);
+		memcpy(out + at, entry, sizeof(entry));
+		memcpy(out + at + 24, target, entry[2]);
+		at += 24 + entry[2];
+		memcpy(out + end, w->data, w->size);
+		end += w->size;
+	}
+	memcpy(out + 24, &count, 8);
+	return end;
+}
+
+static inline size_t code_bundle(uint8_t *out, const struct code_writer *w)
+{
+	return code_bundle_of(out, w, (const char *const[]){"gfx90a", NULL});
 }
 
 /* A stream of zlib with one block, which is stored as it is. */

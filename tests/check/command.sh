@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # `somashim check`: what it prints, writes and exits with.
-#   command.sh SOMASHIM CHECK_CORPUS CHECK_FAULT PYTHON
+#   command.sh SOMASHIM CHECK_CORPUS CHECK_FAULT PYTHON CHECK_OWN_CODE
 set -u
-somashim=$1 corpus=$2 faults=$3 python=$4
+somashim=$1 corpus=$2 faults=$3 python=$4 own_code=$5
 dir=$(mktemp -d "${TMPDIR:-/tmp}/somashim-check-test.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 export TMPDIR=$dir
@@ -42,6 +42,84 @@ check 0 --error-exitcode 9 "$corpus" right-pageable_upload
 says 'NOT CHECKED: 1 whose order is not known,'
 check 0 --error-exitcode 9 "$corpus" right-pinned_copy_and_poll
 says 'NOT CHECKED: 2 whose order is not known,'
+
+# Calls that fail, once for each place, with the words of the runtime.
+check 0 --error-exitcode 9 "$corpus" right-failing_calls
+says '^========= ERROR SUMMARY: 0 errors$'
+for which in all explicit; do
+	check 9 --error-exitcode 9 --report-api-errors $which --json="$dir/found.json" "$corpus" right-failing_calls
+	says '^========= ERROR SUMMARY: 18 errors, 6 of them different$'
+	says '^========= API error: hipMalloc returned hipErrorOutOfMemory (2): out of memory$'
+	says '^========= API error: hipHostMalloc returned '
+	says '^========= API error: hipEventRecord returned '
+	says '^========= API error: hipStreamWaitEvent returned '
+	says '^========= API error: hipMallocAsync returned hipErrorInvalidValue (1): invalid argument$'
+	says 'Host Frame: failing_calls .*commands\.c:'
+	says '^=========     Seen 3 times$'
+	silent 'Address'
+done
+# Those of a library in the folder of the runtime are told with `all`.
+mkdir "$dir/rocm"
+for folder in ${LD_LIBRARY_PATH//:/ }; do
+	for file in "$folder"/lib*.so*; do
+		[ ! -e "$folder/libamdhip64.so" ] || [ ! -f "$file" ] || cp "$file" "$dir/rocm"
+	done
+done
+cp "$corpus" "$dir/rocm"
+LD_LIBRARY_PATH=$dir/rocm check 0 --error-exitcode 9 --report-api-errors explicit "$dir/rocm/${corpus##*/}" right-failing_calls
+LD_LIBRARY_PATH=$dir/rocm check 9 --error-exitcode 9 --report-api-errors all "$dir/rocm/${corpus##*/}" right-failing_calls
+rm -r "$dir/rocm"
+
+# A fill that never arrived is the runtime's fault, and the summary counts the block.
+for n in 1 2; do
+	SOMASIM_FAIL=hipMemsetAsync:$n=lost check 0 --error-exitcode 9 "$corpus" right-two_blocks_and_a_wait
+	says "somashim: check: the runtime has lost a memset of 256 bytes"
+	says 'the bytes of 1 block$'
+done
+SOMASIM_FAIL=hipMemsetAsync:3=lost check 0 --error-exitcode 9 "$corpus" right-two_blocks_and_a_wait
+silent 'has lost'
+for program in leak right-hip_malloc_and_hip_free; do
+	SOMASIM_FAIL=hipMemsetAsync:%1=lost check 0 --error-exitcode 9 "$corpus" $program
+	says 'the bytes of 1 block$'
+done
+
+# What the code of the program says of its kernels is so whatever is in a library.
+check 9 --error-exitcode 9 "$own_code"
+says 'Use after free: hipLaunchKernel of fill on stream 1'
+says ' 0 kernel launches and 0 graph'
+
+# What was never written: copied to the host, or freed.
+check 9 --error-exitcode 9 --tool init "$corpus" right-copies_what_is_new
+says '^========= Uninitialized memory: hipMemcpyAsync copies to the host 4096 bytes that were never written$'
+says '^========= Uninitialized memory: hipMemcpy copies to the host 1000 bytes that were never written$'
+says '^========= ERROR SUMMARY: 2 errors$'
+check 9 --error-exitcode 9 --tool unused "$corpus" right-frees_what_is_new
+says '^========= Unused memory: hipFreeAsync of a block that was never written$'
+says '^========= Unused memory: hipFree of a block that was never written$'
+says '^========= ERROR SUMMARY: 2 errors$'
+check 0 --error-exitcode 9 --tool init "$corpus" right-copies_what_is_half_new
+check 9 --error-exitcode 9 --tool init --init-percent 50 "$corpus" right-copies_what_is_half_new
+check 0 --error-exitcode 9 --tool init --init-percent 51 "$corpus" right-copies_what_is_half_new
+for program in right-copies_what_a_kernel_may_have_written right-copies_what_is_written race-download; do
+	check 0 --error-exitcode 9 --tool init,unused,bounds "$corpus" $program
+	silent 'never written'
+done
+check 0 --error-exitcode 9 --tool all "$corpus" right-frees_what_is_new
+check 2 --init-percent 101 "$corpus" leak
+
+# Kernels by name, and their first launches.
+check 9 --error-exitcode 9 --kernel-name fil "$corpus" kernel-before-allocation
+check 9 --error-exitcode 9 --kernel-name kne=fill "$corpus" kernel-before-allocation
+check 9 --error-exitcode 9 --kernel-name kns=ill "$corpus" kernel-before-allocation
+check 0 --error-exitcode 9 --kernel-name kne=fil "$corpus" kernel-before-allocation
+check 0 --error-exitcode 9 --kernel-name copy "$corpus" graph-kernel-after-free
+check 9 --error-exitcode 9 --kernel-name copy "$corpus" use-on-another-stream
+check 9 --error-exitcode 9 --launch-count 1 "$corpus" kernel-before-allocation
+check 0 --error-exitcode 9 --launch-count 1 "$corpus" second-launch-after-free
+check 9 --error-exitcode 9 --launch-count 2 "$corpus" second-launch-after-free
+check 0 --error-exitcode 9 --launch-count 1 --kernel-name copy "$corpus" second-launch-after-free
+check 2 --kernel-name '' "$corpus" leak
+check 2 --launch-count some "$corpus" leak
 
 # Tools and halves of the order.
 check 0 --error-exitcode 9 "$corpus" leak
@@ -131,6 +209,31 @@ assert result['locations'][0]['physicalLocation']['region']['startLine'] > 0, re
 assert 'let stream 2 wait' in result['message']['text'], result
 assert all(r['shortDescription']['text'] for r in run['tool']['driver']['rules']), run
 END
+
+# Many findings: the file has each call stack once, and each finding its own.
+check 9 --error-exitcode 9 --json="$dir/found.json" sh -c "'$corpus' many 20 30; cp $dir/somashim-check.*/*.json '$dir/lines'"
+says '^========= ERROR SUMMARY: 600 errors$'
+[ "$(grep -c 'Host Frame: allocate ' "$dir/err")" = 600 ] || fail "not each finding has the stack of its allocation"
+python3 - "$dir" <<'END' || fail "the stacks of many findings"
+import json, sys
+lines = [json.loads(line) for line in open(sys.argv[1] + '/lines')]
+sites = [f[k] for f in lines if f['kind'] == 'finding' for k in ('use', 'alloc', 'free')]
+with_frames = [s['stack'] for s in sites if 'frames' in s]
+assert len(sites) == 1800 and len(with_frames) == len(set(with_frames)) == 20 + 30 + 1, len(with_frames)
+found = json.load(open(sys.argv[1] + '/found.json'))['findings']
+stacks = {tuple(json.dumps(f[k]['frames']) for k in ('use', 'alloc', 'free')) for f in found}
+assert len(found) == len(stacks) == 600, len(stacks)
+assert not any('stack' in f[k] or 'place' in f[k] for f in found for k in ('use', 'alloc', 'free'))
+END
+check 9 --error-exitcode 9 --print-limit 5 "$corpus" many 2 5
+says '^========= NOT PRINTED: 5 findings (--print-limit 5)$'
+says '^========= ERROR SUMMARY: 10 errors$'
+[ "$(grep -c '^=========     Fault: ' "$dir/err")" = 5 ] || fail "not five findings are printed"
+# A merged report is the same.
+cp "$dir/found.json" "$dir/first.json"
+check 0 --json="$dir/found.json" --merge "$dir/lines"
+python3 -c 'import json, sys; a, b = [json.load(open(f))["findings"] for f in sys.argv[1:]]
+assert a == b' "$dir/first.json" "$dir/found.json" || fail "the merged report differs"
 
 # The name of a folder may be any bytes, but a URI and JSON may not. Sources in the current folder are relative to it.
 odd=$dir/$'a b#%\xc3\xa9 \xff'
@@ -317,6 +420,7 @@ done
 
 # Wrong calls.
 check 2 --tool nonsense "$corpus" leak
+check 2 --report-api-errors some "$corpus" leak
 check 2 --leak-check half "$corpus" leak
 check 2 --track-stream-ordered-races some "$corpus" leak
 check 127 "$dir/none"

@@ -304,9 +304,29 @@ static void value_in_order(void)
 	OK(hipFreeAsync(p, a));
 }
 
+/* Each call fails as the program expects. */
+static void failing_calls(void)
+{
+	hipEvent_t e = NULL;
+	void *p = NULL, *h = NULL;
+
+	for (int i = 0; i < 3; i++) {
+		refused(hipMalloc(&p, (size_t)1 << 60));
+		refused(hipMallocAsync(NULL, 16, a));
+		refused(hipHostMalloc(&h, (size_t)1 << 60, 0));
+		refused(hipEventRecord(e, a));
+		refused(hipStreamWaitEvent(a, e, 0));
+		refused(hipMemcpyAsync(p, NULL, BYTES, hipMemcpyDeviceToDevice, a));
+		(void)hipGetLastError();
+		(void)hipPeekAtLastError();
+		(void)hipStreamQuery(a); /* perhaps not yet */
+	}
+}
+
 const struct program right_commands[] = {
 #define P(name) {"right-" #name, name, NULL}
 	P(elapsed_time),        P(wait_for_the_device),    P(wait_for_the_device_that_waited),
 	P(peer_copy_in_order),  P(refused_by_the_runtime), P(rows_to_the_last_byte),
-	P(no_bytes_after_free), P(value_in_order),         {NULL, NULL, NULL},
+	P(no_bytes_after_free), P(value_in_order),         P(failing_calls),
+	{NULL, NULL, NULL},
 };

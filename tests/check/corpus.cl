@@ -42,3 +42,18 @@ __kernel void hidden(unsigned long p, unsigned long n)
 {
 	put((__global unsigned char *)~p, n);
 }
+
+__kernel void produce(__global unsigned char *restrict p)
+{
+	p[__builtin_amdgcn_workitem_id_x()] = 0x11;
+}
+
+__kernel void consume(__global const unsigned char *restrict p)
+{
+	if (p[__builtin_amdgcn_workitem_id_x()] == 0x12)
+		__builtin_amdgcn_s_sleep(1);
+}
+
+__kernel void choose(__global const unsigned char *restrict p, __global const unsigned char *restrict q)
+{
+}

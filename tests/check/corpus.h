@@ -19,7 +19,8 @@
 #define BYTES 4096
 
 /* `expect` is what the checker has to say: the fault, the call of the use (or of the free, for
- * faults of a free), and the streams of both sides by their numbers, 0 for none. "possible" in
+ * faults of a free), and the streams of both sides by their numbers, 0 for none; of a race those of
+ * the later call and the earlier one. "possible" in
  * front of it: only with SOMASHIM_CHECK_POSSIBLE, without which nothing is said. Of overwritten
  * padding, the call of the allocation, the first bad byte and how many are bad. Of a write after a
  * free, the call and the stream of the free, the stream of the allocation, the first bad byte and
@@ -36,17 +37,22 @@ struct program {
 };
 
 extern const struct program wrong_programs[], wrong_kernels[], wrong_graphs[], wrong_memory[],
-	wrong_guarded[], wrong_frees[], wrong_commands[];
+	wrong_guarded[], wrong_frees[], wrong_commands[], wrong_races[], wrong_marks[];
 extern const struct program right_programs[], right_kernels[], right_graphs[], right_memory[],
-	right_guarded[], right_lives[], right_commands[];
+	right_guarded[], right_lives[], right_commands[], right_races[], right_marks[];
 
 /* A kernel of a module: "fill" takes a pointer and an int, and does nothing (kernels.c). */
 hipFunction_t kernel(const char *name);
 
 extern hipStream_t a, b, c;
 
+/* main() frees it when the program has ended, and all that it enqueued. */
+void keep(void *p);
+
 /* Writes through an address that no argument shows (memory.c). */
 void write_hidden(void *p, size_t bytes, hipStream_t on);
+/* Uses after frees, each from other places (many.c). */
+void many(unsigned allocations, unsigned uses);
 /* random_memory.c */
 void random_memory(uint64_t seed, const char *kind);
 

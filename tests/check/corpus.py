@@ -37,6 +37,8 @@ def what(finding):
         # Behind a block it depends on the moment whether the block was freed before.
         where = f'{finding.get("free", {}).get("call", "-")} inside' if past < 0 else f'past {past}'
         return f'{fault} {finding.get("alloc", {}).get("call", "-")} {where}'
+    if fault == 'race':
+        return f'{fault} {finding["use"]["call"]} {stream("use")} {stream("other")}'
     other = 'alloc' if fault in ('use-before-alloc', 'out-of-bounds') else 'free'
     return f'{fault} {finding["use"]["call"]} {stream("use")} {stream(other)}'
 

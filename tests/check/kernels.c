@@ -24,9 +24,9 @@ static void no_real_code(void)
 
 hipFunction_t kernel(const char *name)
 {
-	static const char *const kernels[] = {"fill",   "pi",     "copy", "ppih",  "in_struct",
-					      "is",     "number", "l",    "write", "pl",
-					      "hidden", "ll",     NULL};
+	static const char *const kernels[] = {
+		"fill",   "pi", "copy",    "ppih", "in_struct", "is", "number", "l",  "write", "pl",
+		"hidden", "ll", "produce", "w",    "consume",   "c",  "choose", "rq", NULL};
 	static struct code_writer image;
 	hipModule_t module;
 	hipFunction_t f;
@@ -180,6 +180,15 @@ static void kernel_before_allocation(void)
 	launch_fill((char *)p + 128, b);
 	order(b, a);
 	OK(hipFreeAsync(p, a));
+}
+
+static void second_launch_after_free(void)
+{
+	void *p = block(a);
+
+	launch_fill(p, a);
+	OK(hipFreeAsync(p, a));
+	launch_fill(p, a);
 }
 
 static void kernel_after_free(void)
@@ -476,6 +485,8 @@ const struct program wrong_kernels[] = {
 	{"kernel-before-allocation", kernel_before_allocation,
 	 "use-before-alloc hipModuleLaunchKernel 2 1"},
 	{"kernel-after-free", kernel_after_free, "use-after-free hipModuleLaunchKernel 1 1"},
+	{"second-launch-after-free", second_launch_after_free,
+	 "use-after-free hipModuleLaunchKernel 1 1"},
 	{"kernel-races-with-free", kernel_races_with_free,
 	 "use-after-free-race hipModuleLaunchKernel 2 1"},
 	{"free-under-kernel", free_under_kernel, "free-before-use hipModuleLaunchKernel 2 1"},

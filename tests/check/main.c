@@ -5,6 +5,15 @@
 #include "corpus.h"
 
 hipStream_t a, b, c;
+static void *kept[16];
+static unsigned kept_count;
+
+void keep(void *p)
+{
+	if (kept_count == sizeof(kept) / sizeof(kept[0]))
+		exit(3);
+	kept[kept_count++] = p;
+}
 
 static void list(const struct program *p)
 {
@@ -23,6 +32,8 @@ static __attribute__((noinline)) int run(const struct program *p, const char *na
 		OK(hipStreamCreateWithFlags(&c, hipStreamNonBlocking));
 		p->run();
 		OK(hipDeviceSynchronize());
+		while (kept_count)
+			OK(hipFree(kept[--kept_count]));
 		return 0;
 	}
 	return -1;
@@ -31,12 +42,18 @@ static __attribute__((noinline)) int run(const struct program *p, const char *na
 int main(int argc, char **argv)
 {
 	static const struct program *const all[] = {
-		wrong_programs, wrong_kernels,  wrong_graphs,   wrong_memory,  wrong_guarded,
-		wrong_frees,    wrong_commands, right_programs, right_kernels, right_graphs,
-		right_memory,   right_guarded,  right_lives,    right_commands};
+		wrong_programs, wrong_kernels,  wrong_graphs, wrong_memory,  wrong_guarded,
+		wrong_frees,    wrong_commands, wrong_races,  wrong_marks,   right_programs,
+		right_kernels,  right_graphs,   right_memory, right_guarded, right_lives,
+		right_commands, right_races,    right_marks};
 
 	if (argc == 4 && !strcmp(argv[1], "random")) {
 		random_memory(strtoull(argv[2], NULL, 0), argv[3]);
+		return 0;
+	}
+	if (argc == 4 && !strcmp(argv[1], "many")) {
+		OK(hipStreamCreateWithFlags(&a, hipStreamNonBlocking));
+		many((unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]));
 		return 0;
 	}
 	if (argc == 2 && !strcmp(argv[1], "killed")) {

@@ -240,8 +240,105 @@ static void held_until_written(void)
 	OK(hipFree(value));
 }
 
+/* The device may lose a fill in them (command.sh). */
+static void two_blocks_and_a_wait(void)
+{
+	void *p = block(a), *q = block(a);
+
+	OK(hipStreamSynchronize(a));
+	OK(hipFreeAsync(p, a));
+	OK(hipFreeAsync(q, a));
+}
+
+static void hip_malloc_and_hip_free(void)
+{
+	void *p;
+
+	OK(hipMalloc(&p, BYTES));
+	OK(hipFree(p));
+}
+
+/* ---- never written: only the tools init and unused say so (command.sh) --------------- */
+
+static void *pinned(void)
+{
+	void *h;
+
+	OK(hipHostMalloc(&h, BYTES, 0));
+	return h;
+}
+
+static void copies_what_is_new(void)
+{
+	static char pageable[BYTES];
+	void *p = block(a), *h = pinned();
+
+	OK(hipMemcpyAsync(h, p, BYTES, hipMemcpyDeviceToHost, a));
+	OK(hipStreamSynchronize(a));
+	OK(hipMemcpy(pageable, (char *)p + 64, 1000, hipMemcpyDeviceToHost));
+	OK(hipFreeAsync(p, a));
+}
+
+static void copies_what_is_half_new(void)
+{
+	void *p = block(a), *h = pinned();
+
+	OK(hipMemsetAsync(p, 0, BYTES / 2, a));
+	OK(hipMemcpyAsync(h, p, BYTES, hipMemcpyDeviceToHost, a));
+	OK(hipFreeAsync(p, a));
+}
+
+static void copies_what_a_kernel_may_have_written(void)
+{
+	void *p = block(a), *h = pinned();
+	int n = 1;
+
+	OK(hipModuleLaunchKernel(kernel("fill"), 1, 1, 1, 64, 1, 1, 0, a, (void *[]){&p, &n},
+				 NULL));
+	OK(hipMemcpyAsync(h, p, BYTES, hipMemcpyDeviceToHost, a));
+	OK(hipFreeAsync(p, a));
+}
+
+/* New memory at the addresses of what was written. */
+static void copies_what_is_written(void)
+{
+	void *p, *q, *h = pinned();
+
+	for (int i = 0; i < 3; i++) {
+		p = block(a);
+		q = block(a);
+		OK(hipMemsetAsync(p, i, BYTES, a));
+		OK(hipMemcpyAsync(q, p, BYTES, hipMemcpyDeviceToDevice, a));
+		OK(hipMemcpyAsync(h, q, BYTES, hipMemcpyDeviceToHost, a));
+		order(a, b);
+		OK(hipFreeAsync(p, b));
+		OK(hipFreeAsync(q, b));
+		order(b, a);
+	}
+}
+
+static void frees_what_is_new(void)
+{
+	void *p = block(a), *q;
+
+	OK(hipFreeAsync(p, a));
+	OK(hipMalloc(&q, 1000));
+	OK(hipFree(q));
+}
+
 const struct program right_memory[] = {
 #define P(name) {"right-" #name, name, NULL}
-	P(many_blocks),       P(pool_of_one_block),  P(per_thread_frees),
-	P(reset_after_frees), P(held_until_written), {NULL, NULL, NULL},
+	P(many_blocks),
+	P(pool_of_one_block),
+	P(per_thread_frees),
+	P(reset_after_frees),
+	P(held_until_written),
+	P(two_blocks_and_a_wait),
+	P(hip_malloc_and_hip_free),
+	P(copies_what_is_new),
+	P(copies_what_is_half_new),
+	P(copies_what_a_kernel_may_have_written),
+	P(copies_what_is_written),
+	P(frees_what_is_new),
+	{NULL, NULL, NULL},
 };

@@ -52,6 +52,38 @@ static void written(void)
 	CHECK(ss_code_object_read(image, sizeof(w.data), ss_unpack, keep, NULL) && count == 2);
 }
 
+/* Of a bundle only what is for the devices is read, and all of it if there is no such. */
+static void for_architectures(void)
+{
+	static const char *const archs[] = {"gfx906", "gfx90a:xnack-", "gfx90a:xnack+", NULL};
+	static const char *const one[] = {"only", "p", NULL}, *const two[] = {"only", "pp", NULL};
+	static struct code_writer w[3];
+	static uint8_t bundle[32768];
+	static const struct {
+		const char *arch;
+		unsigned kernels, arguments; /* of the last one */
+	} cases[] = {{"gfx906", 1, 1},
+		     {"gfx90a", 2, 2},
+		     {"gfx90", 3, 2},
+		     {"gfx942", 3, 2},
+		     {NULL, 3, 2}};
+	size_t size, length;
+
+	code_object(&w[0], one);
+	code_object(&w[1], two);
+	code_object(&w[2], two);
+	size = code_bundle_of(bundle, w, archs);
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *list[] = {cases[i].arch, NULL};
+
+		count = 0;
+		CHECK(ss_code_object_read_for(bundle, sizeof(bundle), list, ss_unpack, keep, NULL,
+					      &length));
+		CHECK(count == cases[i].kernels && last.count == cases[i].arguments);
+		CHECK(length == size);
+	}
+}
+
 /* The same in a bundle of clang, behind the empty entry of the host. */
 static void bundled(void)
 {
@@ -144,6 +176,7 @@ int main(int argc, char **argv)
 {
 	ss_unpack_open();
 	written();
+	for_architectures();
 	bundled();
 	packed();
 	for (int i = 1; i < argc; i++)

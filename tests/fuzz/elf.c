@@ -12,6 +12,13 @@
 /* In the place of those of the shim and the driver. */
 struct ss_real ss_real;
 __thread struct ss_tls ss_tls;
+int ss_rocm_devices;
+
+const char *ss_rocm_arch(int dev)
+{
+	(void)dev;
+	return NULL;
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -36,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (ftruncate(fd, 0) != 0 || pwrite(fd, data + 1, size - 1, 0) != (ssize_t)size - 1)
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	file_read(path, data[0] & 1);
+	file_read(path, data[0] & 1, NULL);
 	HASH_ITER(hh, kernels, k, next) {
 		HASH_DEL(kernels, k);
 		free(k->arg);

@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ss_suppressions *s = ss_suppressions_read(known, err, sizeof(err));
 	(void)ss_is_found(path);
 	if (ss_found_read(&f, paths, s, err, sizeof(err))) {
-		ss_found_text(&f, null);
+		ss_found_text(&f, 0, null);
 		(void)ss_found_json(&f, null);
 		(void)ss_found_sarif(&f, null);
 		ss_found_finish(&f);
