@@ -82,12 +82,15 @@ static struct ss_release_text release(const struct ss_probe *p)
 
 static json_t *to_json(const struct ss_probe *p)
 {
-	json_t *best = json_array(), *lines = json_array(), *known = json_array();
+	json_t *best = json_array(), *sleep = json_array(), *lines = json_array(),
+	       *known = json_array();
 	size_t count;
 	const struct ss_quirk *q = ss_quirks(&count);
 
 	for (int i = 0; i < p->devices; i++)
 		json_array_append_new(best, json_string(p->best[i]));
+	for (int i = 0; i < p->devices; i++)
+		json_array_append_new(sleep, json_boolean(p->can_sleep[i]));
 	for (size_t i = 0; i < p->count; i++)
 		json_array_append_new(lines, ss_json_text(p->line[i]));
 	for (size_t i = 0; i < count; i++) {
@@ -97,12 +100,12 @@ static json_t *to_json(const struct ss_probe *p)
 							       q[i].wrong, "does", q[i].does));
 		}
 	}
-	return json_pack("{s:o, s:o, s:s, s:b, s:o, s:s, s:o, s:o, s:o, s:o}", "verdict",
+	return json_pack("{s:o, s:o, s:s, s:b, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "verdict",
 			 ss_json_text(p->verdict), "runtime",
 			 json_sprintf("%d.%d", p->major, p->minor), "release", release(p).s,
 			 "known", p->major && !ss_release_unknown(p->major, p->minor), "library",
-			 ss_json_text(p->library), "arch", p->arch, "best", best, "lines", lines,
-			 "quirks", known, "saved",
+			 ss_json_text(p->library), "arch", p->arch, "best", best, "can_sleep",
+			 sleep, "lines", lines, "quirks", known, "saved",
 			 p->saved[0] ? ss_json_text(p->saved) : json_null());
 }
 

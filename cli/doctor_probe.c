@@ -75,6 +75,9 @@ static void read_line(struct ss_probe *p, const char *line)
 		strcpy(p->best[dev], best);
 		p->devices = dev >= p->devices ? dev + 1 : p->devices;
 	}
+	if (at && sscanf(at, "selftest device %d: can sleep: %7[a-z]", &dev, best) == 2 &&
+	    dev >= 0 && dev < SS_MAX_DEVICES)
+		p->can_sleep[dev] = !strcmp(best, "yes");
 	p->failed |= strstr(line, "selftest") && strstr(line, ": failed");
 	read_saved(p, line);
 	if (p->say)

@@ -19,7 +19,8 @@ struct ss_probe {
 	char library[512]; /* the file of the runtime; "" if none could be loaded */
 	int major, minor;  /* of the runtime, by HIP's own number; 0.0 if none answered */
 	char arch[64];     /* of the last device, such as "gfx90a"; "" if unknown */
-	char best[SS_MAX_DEVICES][8]; /* the best backing of each device */
+	char best[SS_MAX_DEVICES][8];   /* the best backing of each device */
+	bool can_sleep[SS_MAX_DEVICES]; /* unmapped memory comes back, and its addresses stay */
 	int devices;
 	bool failed;       /* a backing that is offered does not work */
 	char verdict[640]; /* one line that names what was seen */

@@ -66,8 +66,10 @@ static const struct ss_quirk table[] = {
 	 "SetAccess on a later part of a range may fail, as in V1",
 	 "it is tried before virtual memory is used, and if it fails it is done as in V1"},
 	{"V7", "legacy-rocm-build#6021", 700, 713, NULL, SS_Q_NOTE,
-	 "physical memory stays until the reservation goes",
-	 "where hipMemGetInfo shows it, only whole idle pools are given back"},
+	 "an unmap leaves the device's file mapped, and with it the memory taken",
+	 "addresses that show the file after an unmap are mapped anew; where hipMemGetInfo shows "
+	 "that "
+	 "memory stays all the same, only whole idle pools are given back"},
 	{"B7c", "hip_memory.cpp: ValidateMemAccess", 600, 0, NULL, SS_Q_NOTE,
 	 "copies and memsets of mapped memory fail while a device without access is current",
 	 "every device gets access; no VMM where one cannot have it"},

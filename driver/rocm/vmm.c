@@ -2,6 +2,7 @@
 /* Reservations of virtual addresses, and the chunks mapped into them. No locks, no state. */
 #include "driver/rocm/access_probe.h"
 #include "driver/rocm/calls.h"
+#include "driver/rocm/left_mapping.h"
 #include "driver/rocm/map_turn.h"
 #include "driver/rocm/mapping_check.h"
 #include "driver/rocm/process_limits.h"
@@ -159,6 +160,8 @@ enum ss_status ss_rocm_vmm_unmap(void *ctx, int dev, void *va, size_t size)
 		turn = ss_rocm_map_turn_begin();
 		err = SS_HIP(hipMemUnmap, va, size);
 		ss_rocm_map_turn_end(turn);
+		if (err == hipSuccess)
+			ss_rocm_left_mapping_cover(dev, va, size);
 	}
 	ss_scope_close(&s);
 	return ss_rocm_status(err);

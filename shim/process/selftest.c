@@ -394,6 +394,16 @@ static bool prepare(struct trial *t, const struct ss_options *options, enum ss_b
 	return true;
 }
 
+/* A process can give its memory away and take it back at the same addresses if unmapped memory
+ * comes back to the device while the addresses stay reserved. */
+static void tell_sleep(int dev, bool ok, bool missing)
+{
+	ss_shim_log("selftest device %d: can sleep: %s", dev,
+		    ok      ? "yes (memory comes back while its addresses stay reserved)" :
+		    missing ? "no (memory does not come back while its addresses stay reserved)" :
+			      "no (the self-test of vmm failed)");
+}
+
 static void try_backing(int dev, int devices, const struct ss_options *options,
 			enum ss_backing backing)
 {
@@ -404,6 +414,8 @@ static void try_backing(int dev, int devices, const struct ss_options *options,
 
 	if (!ss_rocm_usable(dev, backing, &why)) {
 		ss_shim_log("selftest device %d %s: not offered on this runtime", dev, name);
+		if (backing == SS_BACKING_VMM)
+			ss_shim_log("selftest device %d: can sleep: no (%s)", dev, why);
 		return;
 	}
 	ss_report_step("device %d, %s: %s", dev, name, at);
@@ -430,6 +442,8 @@ static void try_backing(int dev, int devices, const struct ss_options *options,
 		ss_shim_log("selftest device %d %s: passed", dev, name);
 	else
 		ss_shim_log("selftest device %d %s: failed: %s: %s", dev, name, at, t.why);
+	if (backing == SS_BACKING_VMM)
+		tell_sleep(dev, ok || t.unshared, t.missing);
 }
 
 void ss_selftest(const struct ss_options *options, int devices)

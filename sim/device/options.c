@@ -65,6 +65,7 @@ static const char *const quirks[SIM_Q_COUNT] = {
 	[SIM_Q_SETACCESS_LOST] = "setaccess-lost",
 	[SIM_Q_SETACCESS_HOST] = "setaccess-host",
 	[SIM_Q_PHYS_KEPT] = "phys-kept",
+	[SIM_Q_PHYS_BOUND] = "phys-bound",
 	[SIM_Q_RELEASE_LEAKS] = "release-leaks",
 	[SIM_Q_UNMAP_PARTIAL] = "unmap-partial",
 	[SIM_Q_MAP_SETTLE] = "map-settle",
