@@ -80,16 +80,18 @@ void ss_rocm_remember(bool on)
 
 int ss_rocm_selftest_result(int dev, enum ss_backing backing, bool passed)
 {
-	int err = 0;
-
 	verdicts[dev][backing] = passed ? PASSED : FAILED;
 	if (backing != SS_BACKING_VMM || !remember)
 		return 0;
-	if (passed)
-		err = ss_rocm_verdict_remember(dev);
-	else
-		ss_rocm_verdict_forget(dev);
-	return err;
+	return ss_rocm_verdict_remember(dev, passed ? SS_VERDICT_PASSED : SS_VERDICT_FAILED);
+}
+
+bool ss_rocm_untried(int dev)
+{
+	const char *why;
+
+	return remember && !vmm_refused(dev, &why) && verdicts[dev][SS_BACKING_VMM] == UNTRIED &&
+	       ss_rocm_verdict(dev) < SS_VERDICT_PASSED && ss_rocm_verdict_possible(dev);
 }
 
 enum ss_backing ss_rocm_best(int dev, const char **why)
@@ -98,18 +100,24 @@ enum ss_backing ss_rocm_best(int dev, const char **why)
 	if (ss_rocm_devices > 1) {
 		*why = "vmm is for one device unless it is asked for";
 	} else if (!vmm_refused(dev, why)) {
-		*why = verdicts[dev][SS_BACKING_VMM] == PASSED ?
+		enum verdict tried = (enum verdict)verdicts[dev][SS_BACKING_VMM];
+		enum ss_verdict earlier = tried == UNTRIED && remember ? ss_rocm_verdict(dev) :
+									 SS_VERDICT_NONE;
+
+		*why = tried == PASSED ?
 			       "the self-test passed" :
-		       verdicts[dev][SS_BACKING_VMM] == FAILED ?
+		       tried == FAILED ?
 			       "the self-test of vmm failed" :
-			       "vmm was not tried (somashim doctor --save)";
-		if (verdicts[dev][SS_BACKING_VMM] == PASSED)
+		       earlier == SS_VERDICT_PASSED ?
+			       "the self-test passed earlier on this runtime, driver and device" :
+		       earlier == SS_VERDICT_FAILED ?
+			       "vmm failed earlier on this runtime, driver and device; somashim "
+			       "doctor --save tries it again" :
+			       "vmm was not tried; with it pools need about 1.03 times what is in "
+			       "use on a device that is behind, with hip 1.09: somashim run or "
+			       "doctor --save tries it once";
+		if (tried == PASSED || earlier == SS_VERDICT_PASSED)
 			return SS_BACKING_VMM;
-		if (verdicts[dev][SS_BACKING_VMM] == UNTRIED && remember &&
-		    ss_rocm_verdict_known(dev)) {
-			*why = "the self-test passed earlier on this runtime, driver and device";
-			return SS_BACKING_VMM;
-		}
 	}
 	/* HIP believes that HSA memory belongs to device 0 (hip-runtime B8). */
 	if (verdicts[dev][SS_BACKING_HIP] == FAILED && verdicts[dev][SS_BACKING_HSA] == PASSED &&

@@ -44,6 +44,8 @@ void ss_rocm_remember(bool on);
 /* Stores what the self-test found, for ss_rocm_best(), and remembers it for processes that come. 0,
  * or an errno: it could not be remembered. */
 int ss_rocm_selftest_result(int dev, enum ss_backing backing, bool passed);
+/* Would a self-test of vmm tell something that is not known and can be remembered? */
+bool ss_rocm_untried(int dev);
 /* Whether the device can have that backing at all. If not, *why says so in a few words. */
 bool ss_rocm_usable(int dev, enum ss_backing backing, const char **why);
 /* The best backing of stream-ordered pools for which there is evidence, which is what

@@ -119,7 +119,7 @@ static enum ss_status result(int dev, hipError_t err)
 	enum ss_status s = ss_rocm_status(err);
 
 	if (s == SS_ERR_INVALID || s == SS_ERR_UNSUPPORTED || s == SS_ERR_FAILED)
-		ss_rocm_verdict_forget(dev);
+		ss_rocm_verdict_distrust(dev);
 	return s;
 }
 

@@ -15,6 +15,8 @@
 
 #include "core/order/watched.h"
 #include "driver/rocm/rocm.h"
+#include "driver/rocm/verdict.h"
+#include "driver/rocm/verdict_file.h"
 #include "shim/process/current_device.h"
 #include "shim/process/log.h"
 #include "shim/process/real.h"
@@ -27,6 +29,7 @@
 #define MAPPED_AGAIN 3
 #define SMALL_BLOCKS 40
 #define SMALL_SIZE (1200u << 10)
+#define ROOM (512ull * MIB)  /* what vmm is not tried without */
 #define SLACK (4ull * MIB) /* other processes change the free figure a little */
 
 struct trial {
@@ -446,8 +449,44 @@ static void try_backing(int dev, int devices, const struct ss_options *options,
 		tell_sleep(dev, ok || t.unshared, t.missing);
 }
 
+static void waiting(void)
+{
+	ss_report_add(&somashim_report.r.progress);
+}
+
+static bool has_room(int dev)
+{
+	struct ss_driver driver = ss_rocm_driver();
+	uint64_t left = 0;
+
+	return driver.mem_info(driver.ctx, dev, &left, NULL) == SS_OK && left >= ROOM;
+}
+
+/* Tries vmm where nothing is remembered of it, and remembers before that it began: a test that ends
+ * the process or hangs is not made more than twice. */
+static void try_untried(int dev, int devices, const struct ss_options *options)
+{
+	enum ss_verdict earlier = ss_rocm_verdict_again(dev);
+
+	if (!ss_rocm_untried(dev))
+		return;
+	if (earlier == SS_VERDICT_AGAIN) {
+		ss_shim_log("selftest device %d vmm: failed: it did not end, twice", dev);
+		(void)ss_rocm_selftest_result(dev, SS_BACKING_VMM, false);
+	} else if (!has_room(dev)) {
+		ss_shim_log("selftest device %d vmm: not tried: too little memory is free", dev);
+	} else if (ss_rocm_verdict_remember(dev, earlier == SS_VERDICT_NONE ?
+							 SS_VERDICT_BEGUN :
+							 SS_VERDICT_AGAIN) == 0) {
+		try_backing(dev, devices, options, SS_BACKING_VMM);
+	}
+}
+
 void ss_selftest(const struct ss_options *options, int devices)
 {
+	bool all = options->selftest != SS_SELFTEST_NEW;
+	int lock = all ? -1 : ss_verdict_file_lock(waiting);
+
 	enum ss_backing best;
 	struct ss_device_switch s;
 	const char *why;
@@ -457,11 +496,15 @@ void ss_selftest(const struct ss_options *options, int devices)
 			ss_shim_log("selftest device %d: cannot be made current", dev);
 			continue;
 		}
-		for (int b = SS_BACKING_HIP; b < SS_BACKING_COUNT; b++)
+		if (!all)
+			try_untried(dev, devices, options);
+		for (int b = SS_BACKING_HIP; all && b < SS_BACKING_COUNT; b++)
 			try_backing(dev, devices, options, (enum ss_backing)b);
 		ss_device_restore(&s);
 		best = ss_rocm_best(dev, &why);
 		ss_shim_log("selftest device %d: best: %s (%s)", dev, ss_backing_name(best), why);
 	}
+	if (lock >= 0)
+		close(lock);
 	ss_report_step("what follows the self-test");
 }

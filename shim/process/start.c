@@ -30,6 +30,7 @@
 #include "shim/process/service.h"
 #include "shim/process/stats.h"
 #include "shim/process/submit_gate.h"
+#include "shim/process/tester.h"
 #include "trace/writer.h"
 #include "core/statistics.h"
 
@@ -145,6 +146,8 @@ static void start(void)
 	devices = options->disable ? 0 : ss_rocm_start(options);
 	if (options->selftest && devices > 0 && atomic_load(&ss_state) == SS_UNKNOWN)
 		selftest(options, devices);
+	else if (devices > 0 && atomic_load(&ss_state) == SS_UNKNOWN)
+		ss_tester_ask(options, devices);
 	if (devices > 0 && options->free_sync == SS_FREE_SYNC_AUTO)
 		ss_loader_start();
 	if (devices > 0 && options->trace[0])
@@ -171,6 +174,8 @@ static void start(void)
 		      ss_options.disable ? &somashim_report.r.disabled :
 					   &somashim_report.r.no_device);
 	ss_recording_describe(devices);
+	if (devices > 0)
+		ss_tester_tell(devices);
 	if (ss_options.verbose)
 		ss_banner(devices);
 }

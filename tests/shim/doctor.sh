@@ -101,7 +101,7 @@ mkdir "$dir/state"
 expect 0 '^saved: vmm passed on device 0$' XDG_STATE_HOME="$dir/state"
 expect 0 '^nothing was saved of device 0: No such file or directory (' XDG_STATE_HOME="$dir/none"
 expect 0 '^nothing was saved of device 0: vmm is not offered there$' XDG_STATE_HOME="$dir/state" SOMASIM_QUIRKS=no-vmm
-expect 1 '^nothing was saved of device 0: vmm failed there$' XDG_STATE_HOME="$dir/state" SOMASIM_QUIRKS=release-leaks
+expect 1 '^saved: vmm failed on device 0$' XDG_STATE_HOME="$dir/state" SOMASIM_QUIRKS=release-leaks
 expect 77 '^nothing was saved: vmm was not tried$' XDG_STATE_HOME="$dir/state" SOMASIM_NO_DEVICE=1
 
 options='--timeout 3'
