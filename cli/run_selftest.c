@@ -45,7 +45,8 @@ static char **environment(void)
 static void run_test(void)
 {
 	char runtime[sizeof(report->runtime)], byte[256];
-	char *argv[] = {"somashim", "doctor", "--untried", "--runtime", runtime, "--timeout", TIMEOUT_S, NULL};
+	char *argv[] = {"somashim", "doctor",    "--untried", "--runtime",
+			runtime,    "--timeout", TIMEOUT_S,   NULL};
 	char **env = environment();
 	int end[2];
 

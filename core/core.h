@@ -443,6 +443,9 @@ uint64_t ss_reset_waits_for(struct ss_core *core, int dev);
  * allocates there before the end is dead with the rest, or refused with SS_ERR_NO_DEVICE. */
 void ss_device_reset_begin(struct ss_core *core, int dev, bool idle);
 void ss_device_reset_end(struct ss_core *core, int dev);
+/* The driver opens what it maps to a device that it did not before: what is mapped already, of any
+ * device, is opened to it, too. False: not all of it was, so call it again. No lock held. */
+bool ss_devices_reopen(struct ss_core *core);
 /* hipDeviceEnablePeerAccess: the devices in `peers` get access to the classic memory of `dev`. They
  * keep it after a reset. */
 enum ss_status ss_device_add_peers(struct ss_core *core, int dev, uint64_t peers);

@@ -29,7 +29,8 @@ struct ss_vmm {
 	struct ss_chunk **frame; /* the chunk at each unit of the reservation */
 	uint64_t end;            /* no frame from here on ever had one */
 	uint32_t chunks;
-	bool aside; /* memory that was set aside is still mapped in it */
+	bool aside;  /* memory that was set aside is still mapped in it */
+	bool to_all; /* every device has access, and gets it to what comes */
 	/* To be tried again; changed by who has claimed the memory. Chunks that the driver would
 	 * not release, by ->next. Gaps where it would not map, open or unmap, by ->right: they are
 	 * marked `exported`, which keeps them out of the index. */
@@ -104,6 +105,9 @@ bool ss_chunks_any_open(const struct ss_vmm *v);
 void ss_chunks_set_aside(struct ss_memory *m);
 /* Gives the pool's devices access to every chunk. */
 enum ss_status ss_chunks_open(struct ss_memory *m);
+/* The same of all devices, once for the reservation: before the first gap where access is accepted
+ * only without one below, since a device that is new later could not be given access then. */
+enum ss_status ss_chunks_open_to_all(struct ss_memory *m);
 /* Tries again what the driver would not take, or was not asked to. What is mapped is unmapped if
  * that may be (`may_unmap`), else opened if it can be; *opened: some became a completed range.
  * Returns the bytes that went; 0 without a reservation. */

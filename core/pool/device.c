@@ -195,6 +195,15 @@ enum ss_status ss_device_add_peers(struct ss_core *core, int dev, uint64_t peers
 	return s;
 }
 
+bool ss_devices_reopen(struct ss_core *core)
+{
+	bool all = true;
+
+	SS_POOLS_EACH(pool, core, -1)
+		all &= ss_memory_reopen(&pool->mem);
+	return all;
+}
+
 /* Devices with access to memory of the pools of dev. */
 static uint64_t users_of(struct ss_core *core, int dev)
 {

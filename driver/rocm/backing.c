@@ -96,10 +96,7 @@ bool ss_rocm_untried(int dev)
 
 enum ss_backing ss_rocm_best(int dev, const char **why)
 {
-	/* Every chunk would be opened to every device (vmm.c), which most programs do not need. */
-	if (ss_rocm_devices > 1) {
-		*why = "vmm is for one device unless it is asked for";
-	} else if (!vmm_refused(dev, why)) {
+	if (!vmm_refused(dev, why)) {
 		enum verdict tried = (enum verdict)verdicts[dev][SS_BACKING_VMM];
 		enum ss_verdict earlier = tried == UNTRIED && remember ? ss_rocm_verdict(dev) :
 									 SS_VERDICT_NONE;

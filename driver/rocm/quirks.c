@@ -72,7 +72,7 @@ static const struct ss_quirk table[] = {
 	 "memory stays all the same, only whole idle pools are given back"},
 	{"B7c", "hip_memory.cpp: ValidateMemAccess", 600, 0, NULL, SS_Q_NOTE,
 	 "copies and memsets of mapped memory fail while a device without access is current",
-	 "every device gets access; no VMM where one cannot have it"},
+	 "every device that is used gets access; no VMM where one cannot have it"},
 	{"V10", "clr#265", 600, 0, NULL, SS_Q_NOTE, "IPC export of a VMM address is a kernel BUG",
 	 "somashim refuses the export"},
 	{"V13", "xla#46576", 714, 714, NULL, SS_Q_PEER_SPOILS,

@@ -26,6 +26,9 @@ struct ss_driver ss_rocm_driver(void);
 /* The runtime has given the devices in `peers` (one bit each) access to the memory of `dev`,
  * as hipDeviceEnablePeerAccess does. */
 void ss_rocm_add_peers(int dev, uint64_t peers);
+/* The process uses that device: memory that is mapped from now on is opened to it, whichever device
+ * has it. True: it did not before, so what is mapped already is to be opened to it. */
+bool ss_rocm_use_device(int dev);
 /* Call before the real hipDeviceReset, which destroys the events of the device. */
 void ss_rocm_device_reset(int dev);
 /* Call before the real hipStreamDestroy, since a new stream may get the same handle. */

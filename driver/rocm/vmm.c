@@ -183,9 +183,19 @@ uint64_t ss_rocm_vmm_reach(int dev)
 	return reach;
 }
 
+/* The first device is current in each thread without a call. */
+static _Atomic uint64_t used = 1;
+
+bool ss_rocm_use_device(int dev)
+{
+	uint64_t bit = 1ull << dev;
+
+	return !(atomic_fetch_or(&used, bit) & bit);
+}
+
 /* The runtime refuses a copy or a memset of mapped memory to which the current device has no access
- * (ValidateMemAccess, hip-runtime B7), and of no other memory. So every device gets access that can
- * have it, whether or not the program has asked. */
+ * (ValidateMemAccess, hip-runtime B7), and of no other memory. So every device gets access that was
+ * ever current, whether or not the program has asked. */
 enum ss_status ss_rocm_vmm_access(void *ctx, int dev, void *va, size_t size, uint64_t peers)
 {
 	hipMemAccessDesc desc[SS_MAX_DEVICES];
@@ -196,7 +206,7 @@ enum ss_status ss_rocm_vmm_access(void *ctx, int dev, void *va, size_t size, uin
 	size_t n = 0;
 
 	(void)ctx;
-	peers |= ss_rocm_vmm_reach(dev);
+	peers |= ss_rocm_vmm_reach(dev) & atomic_load(&used);
 	/* The owner comes last: a peer after it corrupts the mapping (xla#46576). */
 	for (int i = 0; i <= ss_rocm_devices; i++) {
 		int d = i == ss_rocm_devices ? dev : i;

@@ -89,11 +89,12 @@ void ss_tester_tell(int devices)
 		failed += v == SS_VERDICT_FAILED;
 	}
 	if (ns)
-		ss_shim_log("virtual memory was tried, once for this runtime, driver and device: %s "
-			    "(%.1f s; somashim doctor says more)",
-			    passed && !failed ? "it works" :
-			    passed	      ? "it works on some devices" :
-			    failed	      ? "it does not work, and pools go on without it" :
-						"nothing was found out",
-			    (double)ns / 1e9);
+		ss_shim_log(
+			"virtual memory was tried, once for this runtime, driver and device: %s "
+			"(%.1f s; somashim doctor says more)",
+			passed && !failed ? "it works" :
+			passed            ? "it works on some devices" :
+			failed            ? "it does not work, and pools go on without it" :
+					    "nothing was found out",
+			(double)ns / 1e9);
 }

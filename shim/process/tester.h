@@ -5,8 +5,8 @@
 
 #include "config/options.h"
 
-/* Returns when the verdicts are known, or nobody makes the test; at once, if there is nothing to find
- * out. Any thread, several at once; call it before a core exists. */
+/* Returns when the verdicts are known, or nobody makes the test; at once, if there is nothing to
+ * find out. Any thread, several at once; call it before a core exists. */
 void ss_tester_ask(const struct ss_options *options, int devices);
 /* Logs what a test brought for which this process has waited, once. */
 void ss_tester_tell(int devices);

@@ -28,9 +28,10 @@ for quirks in setaccess-some setaccess-tail,unmap-partial,ipc-vmm,lazy-queues \
 	expect 0 'best: vmm' SOMASIM_QUIRKS=$quirks
 done
 expect 0 'best: vmm' SOMASIM_QUIRKS=create-cap SOMASIM_CREATE_CAP=128M
-# Every chunk would be opened to both.
-expect 0 'device 1: best: hip (vmm is for one device' SOMASIM_DEVICES=2
-expect 0 'device 1 vmm: passed' SOMASIM_DEVICES=2 SOMASIM_QUIRKS=setaccess-tail
+expect 0 'device 1: best: vmm' SOMASIM_DEVICES=2 SOMASIM_QUIRKS=setaccess-tail
+expect 0 'device 1: best: vmm' SOMASIM_DEVICES=2 SOMASIM_HIP_VERSION=7.16
+expect 0 'device 1: best: hip (the quirk table forbids vmm beside other devices' SOMASIM_DEVICES=2 SOMASIM_HIP_VERSION=7.14
+expect 0 'device 1: best: hip (another device cannot reach' SOMASIM_DEVICES=2 SOMASIM_PEERS=0
 expect 0 'best: vmm' SOMASIM_HIP_VERSION=6.4
 expect 0 'best: hip (the quirk table' SOMASIM_HIP_VERSION=5.7
 expect 0 'vmm: not offered' SOMASIM_HIP_VERSION=5.7

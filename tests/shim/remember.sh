@@ -43,10 +43,11 @@ backing hip "$untried" SOMASHIM_REMEMBER=0
 file=$(find "$dir/state/somashim" -type f)
 [ "$(stat -c %a "$dir/state/somashim" "$file" | tr '\n' ' ')" = '700 600 ' ] || wrong "$(ls -la "$dir/state/somashim")"
 
-# Another runtime, another device, several devices, another user's settings.
+# Another runtime, another device, one more device, another user's settings.
 backing hip "$untried" SOMASIM_HIP_VERSION=6.4
 backing hip "$untried" SOMASIM_ARCH=gfx90a
-backing hip 'vmm is for one device' SOMASIM_DEVICES=2
+backing vmm "$known" SOMASIM_DEVICES=2
+backing hip "$untried" SOMASIM_DEVICES=2
 backing hip 'the device has no vmm' SOMASIM_QUIRKS=no-vmm
 backing hip "$untried" XDG_STATE_HOME="$dir/nowhere"
 backing hip "$untried" XDG_STATE_HOME=state
