@@ -51,6 +51,8 @@ int ss_rocm_selftest_result(int dev, enum ss_backing backing, bool passed);
 bool ss_rocm_untried(int dev);
 /* Whether the device can have that backing at all. If not, *why says so in a few words. */
 bool ss_rocm_usable(int dev, enum ss_backing backing, const char **why);
+/* Is something loaded that loads from device memory on the host, and can it not do so on vmm? */
+bool ss_rocm_host_loads_fail(int dev);
 /* The best backing of stream-ordered pools for which there is evidence, which is what
  * SOMASHIM_BACKING=auto takes. *why says why in a few words, or is NULL. */
 enum ss_backing ss_rocm_best(int dev, const char **why);

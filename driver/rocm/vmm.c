@@ -193,38 +193,73 @@ bool ss_rocm_use_device(int dev)
 	return !(atomic_fetch_or(&used, bit) & bit);
 }
 
+/* Newer headers call it hipMemLocationTypeHost. */
+#define HOST ((hipMemLocationType)2)
+
+static atomic_bool host_refused[SS_MAX_DEVICES]; /* it was taken only without the host */
+
+static bool host_wanted(int dev)
+{
+	return !(ss_rocm.quirks[dev] & SS_Q_NO_HOST) && !atomic_load(&host_refused[dev]);
+}
+
+bool ss_rocm_vmm_host(int dev)
+{
+	if (host_wanted(dev))
+		(void)ss_rocm_access_parts(dev);
+	return host_wanted(dev);
+}
+
+/* Who gets access. The owner comes last: a peer after it corrupts the mapping (xla#46576). */
+static size_t describe(hipMemAccessDesc *desc, int dev, uint64_t devices, bool host)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < ss_rocm_devices; i++)
+		if (i != dev && devices >> i & 1)
+			desc[n++].location = (hipMemLocation){hipMemLocationTypeDevice, i};
+	if (host)
+		desc[n++].location = (hipMemLocation){HOST, 0};
+	desc[n++].location = (hipMemLocation){hipMemLocationTypeDevice, dev};
+	for (size_t i = 0; i < n; i++)
+		desc[i].flags = hipMemAccessFlagsProtReadWrite;
+	return n;
+}
+
+/* 7.1 sometimes refuses a call that succeeds when repeated (rocm-systems#2667). */
+static hipError_t set_access(void *va, size_t size, const hipMemAccessDesc *desc, size_t n)
+{
+	uint64_t turn = ss_rocm_map_turn_begin();
+	hipError_t err;
+	int tries = 0;
+
+	do
+		err = SS_HIP(hipMemSetAccess, va, size, desc, n);
+	while (err == hipErrorInvalidValue && ++tries < ACCESS_TRIES);
+	ss_rocm_map_turn_end(turn);
+	return err;
+}
+
 /* The runtime refuses a copy or a memset of mapped memory to which the current device has no access
  * (ValidateMemAccess, hip-runtime B7), and of no other memory. So every device gets access that was
  * ever current, whether or not the program has asked. */
 enum ss_status ss_rocm_vmm_access(void *ctx, int dev, void *va, size_t size, uint64_t peers)
 {
-	hipMemAccessDesc desc[SS_MAX_DEVICES];
+	uint64_t devices = peers | (ss_rocm_vmm_reach(dev) & atomic_load(&used));
+	hipMemAccessDesc desc[SS_MAX_DEVICES + 1];
+	bool host = host_wanted(dev);
 	struct ss_scope s;
-	uint64_t turn;
 	hipError_t err;
-	int tries = 0;
-	size_t n = 0;
 
 	(void)ctx;
-	peers |= ss_rocm_vmm_reach(dev) & atomic_load(&used);
-	/* The owner comes last: a peer after it corrupts the mapping (xla#46576). */
-	for (int i = 0; i <= ss_rocm_devices; i++) {
-		int d = i == ss_rocm_devices ? dev : i;
-
-		if ((d == dev) != (i == ss_rocm_devices) || (d != dev && !(peers >> d & 1)))
-			continue;
-		desc[n].location.type = hipMemLocationTypeDevice;
-		desc[n].location.id = d;
-		desc[n++].flags = hipMemAccessFlagsProtReadWrite;
-	}
 	if (!ss_scope_open(&s, dev))
 		return SS_ERR_NO_DEVICE;
-	/* 7.1 sometimes refuses a call that succeeds when repeated (rocm-systems#2667). */
-	turn = ss_rocm_map_turn_begin();
-	do
-		err = SS_HIP(hipMemSetAccess, va, size, desc, n);
-	while (err == hipErrorInvalidValue && ++tries < ACCESS_TRIES);
-	ss_rocm_map_turn_end(turn);
+	err = set_access(va, size, desc, describe(desc, dev, devices, host));
+	if (err != hipSuccess && host) {
+		err = set_access(va, size, desc, describe(desc, dev, devices, false));
+		if (err == hipSuccess)
+			atomic_store(&host_refused[dev], true);
+	}
 	ss_scope_close(&s);
 	return result(dev, err);
 }

@@ -61,10 +61,17 @@ static void create(int devices)
 		ss_state_set(SS_UNKNOWN, SS_OFF);
 		return;
 	}
-	for (int i = 0; i < devices; i++)
+	for (int i = 0; i < devices; i++) {
 		if (!ss_rocm_usable(i, backing, &why))
 			ss_shim_log("device %d: SOMASHIM_BACKING=%s is not used, but hip: %s", i,
 				    ss_backing_name(backing), why);
+		else if (backing == SS_BACKING_VMM && ss_rocm_host_loads_fail(i))
+			ss_shim_log(
+				"device %d: PyTorch loads from device memory on the host "
+				"(.item()), "
+				"and dies if it does so with SOMASHIM_BACKING=vmm on this release",
+				i);
+	}
 	ss_core_watch(ss_core, &(struct ss_watch){
 				       .log = ss_shim_log_file(),
 				       .grew = ss_live_grew,

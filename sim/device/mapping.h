@@ -31,6 +31,7 @@ struct sim_mapping {
 	struct sim_range r;
 	struct sim_phys *h;
 	bool accessible;     /* somebody has access */
+	bool host;           /* so has the host */
 	uint64_t generation; /* tells it from an earlier mapping at its address */
 };
 

@@ -64,6 +64,7 @@ static const char *const quirks[SIM_Q_COUNT] = {
 	[SIM_Q_SETACCESS_WHOLE] = "setaccess-whole",
 	[SIM_Q_SETACCESS_LOST] = "setaccess-lost",
 	[SIM_Q_SETACCESS_HOST] = "setaccess-host",
+	[SIM_Q_HOST_NO_ACCESS] = "host-no-access",
 	[SIM_Q_PHYS_KEPT] = "phys-kept",
 	[SIM_Q_PHYS_BOUND] = "phys-bound",
 	[SIM_Q_RELEASE_LEAKS] = "release-leaks",
