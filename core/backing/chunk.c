@@ -166,7 +166,7 @@ static uint64_t readers(const struct ss_memory *m)
 /* Opens [va, va + size), just mapped, to the pool's devices. Some versions accept only ranges that
  * begin with the reservation. The same versions now and then refuse such a range for good, and take
  * its end alone (seen with 7.2.4 on an emulated device that had work to do). */
-static enum ss_status open_range(struct ss_memory *m, uint64_t va, uint64_t size)
+enum ss_status ss_chunks_open_range(struct ss_memory *m, uint64_t va, uint64_t size)
 {
 	struct ss_core *core = m->core;
 	struct ss_vmm *v = m->vmm;
@@ -238,7 +238,7 @@ static bool unmap_range(struct ss_memory *m, uint64_t va, uint64_t size, struct 
 /* Opens what was just mapped and waits until it can be used. */
 static enum ss_status make_usable(struct ss_memory *m, uint64_t va, uint64_t size)
 {
-	enum ss_status s = open_range(m, va, size);
+	enum ss_status s = ss_chunks_open_range(m, va, size);
 
 	if (s == SS_OK && m->core->drv.settle)
 		s = SS_DRIVE_MAP(m, settle, (void *)(uintptr_t)va, size);
@@ -271,7 +271,7 @@ static enum ss_status map_list(struct ss_memory *m, const struct ss_block *b,
 	if (s == SS_OK)
 		s = make_usable(m, b->addr, b->size);
 	else if (done && core->info[m->dev].keep_unopened)
-		(void)open_range(m, b->addr, done); /* so that it can be unmapped */
+		(void)ss_chunks_open_range(m, b->addr, done); /* so that it can be unmapped */
 	if (s == SS_OK)
 		return s;
 	*stuck = ss_refused(s);
@@ -432,7 +432,7 @@ enum ss_status ss_chunks_open(struct ss_memory *m)
 
 		for (; at < v->end && (c = v->frame[at]); end += c->size)
 			at += c->size / v->unit;
-		s = open_range(m, va, end - va);
+		s = ss_chunks_open_range(m, va, end - va);
 	}
 	return s;
 }

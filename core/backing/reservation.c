@@ -26,8 +26,16 @@ bool ss_memory_claim(struct ss_memory *m, bool wait, bool *waited)
 		wait = false;
 	if (waited)
 		*waited = wait && m->mapping;
-	while (wait && m->mapping)
+	while (wait && m->mapping) {
+		if (atomic_load(&m->sleeps) && m->core->watch.wake) {
+			pthread_mutex_unlock(&m->lock);
+			m->core->watch.wake();
+			pthread_mutex_lock(&m->lock);
+			if (!m->mapping)
+				break;
+		}
 		pthread_cond_wait(&m->mapped, &m->lock);
+	}
 	mine = !m->mapping;
 	if (mine) {
 		m->mapping = true;

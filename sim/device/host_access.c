@@ -2,8 +2,8 @@
 /*
  * Which threads have access to mapped memory. Device work runs on threads of this process, at the
  * same addresses. With the quirk host-no-access a protection key tells it from the host: the
- * processor keeps the rights of a key for each thread. A processor without such keys plays the quirk
- * not at all.
+ * processor keeps the rights of a key for each thread. A processor without such keys plays the
+ * quirk not at all.
  */
 #include <stdatomic.h>
 #include <sys/mman.h>

@@ -39,7 +39,8 @@ static bool is_said(void)
 	bool said = false;
 
 	while (log && fgets(line, sizeof(line), log))
-		said |= strstr(line, "PyTorch loads from device memory on the host (.item())") != NULL;
+		said |= strstr(line, "PyTorch loads from device memory on the host (.item())") !=
+			NULL;
 	if (log)
 		fclose(log);
 	return said;
@@ -60,7 +61,8 @@ int main(int argc, char **argv)
 	OK(hipMallocAsync((void **)&p, 8 * MIB, NULL));
 	OK(hipMemsetAsync(p, 7, 8 * MIB, NULL));
 	OK(hipStreamSynchronize(NULL));
-	CHECK((sim_count("hipMemCreate") > 0) == (mapped || !strcmp(getenv("SOMASHIM_SELFTEST"), "1")));
+	CHECK((sim_count("hipMemCreate") > 0) ==
+	      (mapped || !strcmp(getenv("SOMASHIM_SELFTEST"), "1")));
 	CHECK(load_faults(p) == (mapped && !strcmp(argv[2], "faults")));
 	CHECK(is_said() == (mapped && torch && !strcmp(argv[2], "faults")));
 	/* What comes later is as what was there first. */
