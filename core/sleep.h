@@ -14,10 +14,10 @@
 struct ss_core;
 struct ss_asleep;
 
-/* Where contents are kept meanwhile. `save` and `restore` are called for the same ranges in the same
- * order, each range with device memory that is mapped; `flush` ends a series of either, and returns
- * when the device has read, or has, all of it. False: it could not be done. All are called by the
- * thread that puts to sleep or wakes, with no lock held. */
+/* Where contents are kept meanwhile. `save` and `restore` are called for the same ranges in the
+ * same order, each range with device memory that is mapped; `flush` ends a series of either, and
+ * returns when the device has read, or has, all of it. False: it could not be done. All are called
+ * by the thread that puts to sleep or wakes, with no lock held. */
 struct ss_sleep_store {
 	void *ctx;
 	bool (*open)(void *ctx, uint64_t bytes); /* room for so much, before anything is saved */
@@ -38,12 +38,13 @@ struct ss_slept {
 };
 
 /* Puts all pools to sleep. The caller has found every device idle, and sees to it that nobody gives
- * one work until ss_core_wake() has returned SS_OK; allocations and frees that need no device may go on.
- * Whoever has to map, or resets a device, waits meanwhile, and asks by watch.wake (core.h) to be
- * woken. On failure, SS_ERR_NOMEM where host memory is out or SS_ERR_FAILED where the store failed,
- * everything is as it was, but that idle memory was released. *asleep: for ss_core_wake(). */
+ * one work until ss_core_wake() has returned SS_OK; allocations and frees that need no device may
+ * go on. Whoever has to map, or resets a device, waits meanwhile, and asks by watch.wake (core.h)
+ * to be woken. On failure, SS_ERR_NOMEM where host memory is out or SS_ERR_FAILED where the store
+ * failed, everything is as it was, but that idle memory was released. *asleep: for
+ * ss_core_wake(). */
 enum ss_status ss_core_sleep(struct ss_core *core, const struct ss_sleep_store *store,
-			struct ss_asleep **asleep, struct ss_slept *out);
+			     struct ss_asleep **asleep, struct ss_slept *out);
 /* Brings everything back, or nothing. SS_ERR_NOMEM: a device has no room for all of it; SS_ERR_..:
  * it was refused, or the store failed. Then everything still sleeps; call it again. */
 enum ss_status ss_core_wake(struct ss_asleep *asleep);

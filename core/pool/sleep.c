@@ -40,8 +40,8 @@ static bool can_sleep(const struct ss_pool *pool)
 	return pool->mem.vmm && !pool->shared;
 }
 
-/* Where access is accepted only without a gap below, what is idle in the middle is not released: the
- * gap would have to be filled again. */
+/* Where access is accepted only without a gap below, what is idle in the middle is not released:
+ * the gap would have to be filled again. */
 static void release_idle(struct ss_pool *pool)
 {
 	if (!ss_core_of(pool)->info[pool->mem.dev].access_prefix)
@@ -134,8 +134,7 @@ static bool list_live(struct ss_asleep *a)
 		pool = pool_of(a, block[i].address);
 		if (pool == SIZE_MAX)
 			continue;
-		a->range[a->ranges++] =
-			(struct range){block[i].address, block[i].rounded, pool};
+		a->range[a->ranges++] = (struct range){block[i].address, block[i].rounded, pool};
 		a->live += block[i].rounded;
 	}
 	free(block);
@@ -182,7 +181,7 @@ static uint64_t devices_free(const struct ss_asleep *a)
 }
 
 enum ss_status ss_core_sleep(struct ss_core *core, const struct ss_sleep_store *store,
-			struct ss_asleep **asleep, struct ss_slept *out)
+			     struct ss_asleep **asleep, struct ss_slept *out)
 {
 	struct ss_asleep *a = calloc(1, sizeof(*a));
 	enum ss_status s = SS_ERR_NOMEM;

@@ -101,10 +101,10 @@ void ss_rocm_remember(bool on)
 	remember = on;
 }
 
-int ss_rocm_selftest_result(int dev, enum ss_backing backing, bool passed)
+int ss_rocm_selftest_result(int dev, enum ss_backing backing, bool passed, bool holds)
 {
 	verdicts[dev][backing] = passed ? PASSED : FAILED;
-	if (backing != SS_BACKING_VMM || !remember)
+	if (backing != SS_BACKING_VMM || !remember || !holds)
 		return 0;
 	return ss_rocm_verdict_remember(dev, passed ? SS_VERDICT_PASSED : SS_VERDICT_FAILED);
 }

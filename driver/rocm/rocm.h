@@ -44,9 +44,9 @@ const char *ss_rocm_pci(int dev);
 /* Whether verdicts of earlier processes are trusted, and new ones remembered. Call it before the
  * two calls below. */
 void ss_rocm_remember(bool on);
-/* Stores what the self-test found, for ss_rocm_best(), and remembers it for processes that come. 0,
- * or an errno: it could not be remembered. */
-int ss_rocm_selftest_result(int dev, enum ss_backing backing, bool passed);
+/* Stores what the self-test found, for ss_rocm_best(), and if `holds` remembers it for processes
+ * that come. 0, or an errno: it could not be remembered. */
+int ss_rocm_selftest_result(int dev, enum ss_backing backing, bool passed, bool holds);
 /* Would a self-test of vmm tell something that is not known and can be remembered? */
 bool ss_rocm_untried(int dev);
 /* Whether the device can have that backing at all. If not, *why says so in a few words. */

@@ -397,6 +397,14 @@ static bool prepare(struct trial *t, const struct ss_options *options, enum ss_b
 	return true;
 }
 
+static bool has_room(int dev)
+{
+	struct ss_driver driver = ss_rocm_driver();
+	uint64_t left = 0;
+
+	return driver.mem_info(driver.ctx, dev, &left, NULL) == SS_OK && left >= ROOM;
+}
+
 /* A process can give its memory away and take it back at the same addresses if unmapped memory
  * comes back to the device while the addresses stay reserved. */
 static void tell_sleep(int dev, bool ok, bool missing)
@@ -412,8 +420,8 @@ static void try_backing(int dev, int devices, const struct ss_options *options,
 {
 	struct trial t = {.dev = dev, .devices = devices};
 	const char *at = "prepare", *name = ss_backing_name(backing), *why;
-	bool ok;
-	int err;
+	bool ok, room = has_room(dev);
+	int err = 0;
 
 	if (!ss_rocm_usable(dev, backing, &why)) {
 		ss_shim_log("selftest device %d %s: not offered on this runtime", dev, name);
@@ -437,7 +445,8 @@ static void try_backing(int dev, int devices, const struct ss_options *options,
 		if (t.stream[i])
 			(void)REAL(hipStreamDestroy, t.stream[i]);
 	free(t.host);
-	err = ss_rocm_selftest_result(dev, backing, ok || t.unshared);
+	/* A failure for lack of memory says nothing that holds for later. */
+	err = ss_rocm_selftest_result(dev, backing, ok || t.unshared, ok || t.unshared || room);
 	if (err)
 		ss_shim_log("selftest device %d %s: the verdict is not remembered: %s", dev, name,
 			    strerror(err));
@@ -454,14 +463,6 @@ static void waiting(void)
 	ss_report_add(&somashim_report.r.progress);
 }
 
-static bool has_room(int dev)
-{
-	struct ss_driver driver = ss_rocm_driver();
-	uint64_t left = 0;
-
-	return driver.mem_info(driver.ctx, dev, &left, NULL) == SS_OK && left >= ROOM;
-}
-
 /* Tries vmm where nothing is remembered of it, and remembers before that it began: a test that ends
  * the process or hangs is not made more than twice. */
 static void try_untried(int dev, int devices, const struct ss_options *options)
@@ -472,7 +473,7 @@ static void try_untried(int dev, int devices, const struct ss_options *options)
 		return;
 	if (earlier == SS_VERDICT_AGAIN) {
 		ss_shim_log("selftest device %d vmm: failed: it did not end, twice", dev);
-		(void)ss_rocm_selftest_result(dev, SS_BACKING_VMM, false);
+		(void)ss_rocm_selftest_result(dev, SS_BACKING_VMM, false, true);
 	} else if (!has_room(dev)) {
 		ss_shim_log("selftest device %d vmm: not tried: too little memory is free", dev);
 	} else if (ss_rocm_verdict_remember(dev, earlier == SS_VERDICT_NONE ?

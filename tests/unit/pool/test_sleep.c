@@ -5,6 +5,7 @@
  * mapped and at access to what is not.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -180,10 +181,8 @@ static void begin(bool prefix, char **env)
 	struct ss_options options;
 	struct ss_watch watch = {.wake = wake_please};
 
-	fake = ss_fake_create(&(struct ss_fake_config){.devices = DEVICES,
-						       .vram = VRAM,
-						       .vmm = true,
-						       .access_prefix = prefix});
+	fake = ss_fake_create(&(struct ss_fake_config){
+		.devices = DEVICES, .vram = VRAM, .vmm = true, .access_prefix = prefix});
 	driver = ss_fake_driver(fake);
 	ss_options_read(&options, env, NULL);
 	core = ss_core_create(&driver, &options);
@@ -355,7 +354,8 @@ static void test_store_fails(void **state)
 	end();
 }
 
-/* A call that is refused for good leaves all asleep, and one that is refused once does not matter. */
+/* A call that is refused for good leaves all asleep, and one that is refused once does not
+ * matter. */
 static void test_wake_refused(void **state)
 {
 	static const char *const calls[] = {"chunk_create", "map", "set_access"};
@@ -404,7 +404,8 @@ static void test_sleep_refused(void **state)
 		}
 }
 
-/* Somebody else has the memory: nothing is taken on the way, and it comes back when there is room. */
+/* Somebody else has the memory: nothing is taken on the way, and it comes back when there is
+ * room. */
 static void test_no_room(void **state)
 {
 	void *others[64];
@@ -469,6 +470,66 @@ static void test_growth_wakes(void **state)
 	end();
 }
 
+#define THREADS 3
+static atomic_bool over;
+static atomic_uint waits; /* how often a thread asked to wake */
+
+static void count_wait(void)
+{
+	atomic_fetch_add(&waits, 1);
+	atomic_store(&wake_wanted, true);
+}
+
+static void *work(void *arg)
+{
+	uint64_t x = (uint64_t)(uintptr_t)arg * 0x9e3779b97f4a7c15;
+	void *stream = (void *)(uintptr_t)(32 + (uintptr_t)arg), *p[8] = {0};
+	struct ss_timeline *mine = ss_timeline_add(core, 0, stream, SS_TL_NONBLOCKING, true);
+	struct ss_pool *pool = ss_pool_default(core, 0);
+
+	while (!atomic_load(&over)) {
+		x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+		if (p[x % 8])
+			assert_int_equal(ss_free_async(core, p[x % 8], mine), SS_OK);
+		assert_int_equal(
+			ss_alloc_async(core, pool, mine, 1 + (x >> 20) % (2 * MIB), &p[x % 8]),
+			SS_OK);
+	}
+	for (int i = 0; i < 8; i++)
+		if (p[i])
+			assert_int_equal(ss_free_async(core, p[i], mine), SS_OK);
+	return NULL;
+}
+
+/* Threads allocate and free all the while: by hits, and by growth, which has to wait. */
+static void test_threads(void **state)
+{
+	struct ss_watch watch = {.wake = count_wait};
+	pthread_t thread[THREADS];
+
+	begin(false, vmm_env);
+	ss_core_watch(core, &watch);
+	atomic_store(&over, false);
+	take(&block[0], 0, 3 * MIB);
+	fill(&block[0]);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, work, (void *)(i + 1)), 0);
+	for (int round = 0; round < 40 || (!atomic_load(&waits) && round < 4000); round++) {
+		atomic_store(&wake_wanted, false);
+		assert_int_equal(sleep_now(), SS_OK);
+		for (int i = 0; i < 200 && !atomic_load(&wake_wanted); i++)
+			sched_yield();
+		assert_int_equal(ss_core_wake(asleep), SS_OK);
+		verify(&block[0]);
+	}
+	atomic_store(&over, true);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	assert_true(atomic_load(&waits));
+	all_right();
+	end();
+}
+
 /* Many rounds, with calls that fail now and then. */
 static void test_random(void **state)
 {
@@ -510,10 +571,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_hit_asleep),
-		cmocka_unit_test(test_stays),	     cmocka_unit_test(test_store_fails),
+		cmocka_unit_test(test_stays),        cmocka_unit_test(test_store_fails),
 		cmocka_unit_test(test_wake_refused), cmocka_unit_test(test_sleep_refused),
-		cmocka_unit_test(test_no_room),	     cmocka_unit_test(test_prefix),
+		cmocka_unit_test(test_no_room),      cmocka_unit_test(test_prefix),
 		cmocka_unit_test(test_growth_wakes), cmocka_unit_test(test_random),
+		cmocka_unit_test(test_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
