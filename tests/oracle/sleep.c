@@ -108,8 +108,7 @@ static bool idle(struct world *w)
 static void cycle(void *arg)
 {
 	struct world *w = arg;
-	const struct ss_sleep_store store = {w,        st_open,  st_save, st_restore,
-					     st_flush, st_close};
+	const struct ss_sleep_store store = {w, st_open, st_save, st_restore, st_flush, st_close};
 	struct ss_asleep *asleep;
 	struct ss_slept slept;
 	struct call before = w->call;

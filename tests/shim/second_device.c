@@ -6,6 +6,7 @@
  *   second_device used    which devices have access, and when
  *   second_device held    a device is first used while another thread stands in a map
  *   second_device refused the driver refuses access once
+ *   second_device threads devices are first used, and all others beside them, by several threads
  *   second_device gap     where access is accepted only without a gap below (7.0 to 7.13)
  */
 #include <pthread.h>
@@ -166,6 +167,51 @@ static void gap(void)
 	use(p[1], 5);
 }
 
+#define THREADS 4
+#define ROUNDS 10
+#define HELD 5
+
+/* Blocks of one device, used while another is current; the pool grows and is trimmed meanwhile. */
+static void *beside(void *arg)
+{
+	unsigned x = (unsigned)(uintptr_t)arg;
+	hipMemPool_t pool;
+	hipStream_t mine;
+	void *p[HELD];
+
+	for (int round = 0; round < ROUNDS; round++) {
+		int dev = rand_r(&x) % 4;
+
+		OK(hipSetDevice(dev));
+		OK(hipStreamCreateWithFlags(&mine, hipStreamNonBlocking));
+		for (int i = 0; i < HELD; i++)
+			OK(hipMallocAsync(&p[i], SIZE + rand_r(&x) % SIZE, mine));
+		OK(hipStreamSynchronize(mine));
+		OK(hipSetDevice(rand_r(&x) % 4));
+		for (int i = 0; i < HELD; i++)
+			use(p[i], i + 1);
+		OK(hipStreamSynchronize(NULL));
+		for (int i = 0; i < HELD; i++)
+			OK(hipFreeAsync(p[i], mine));
+		OK(hipStreamSynchronize(mine));
+		OK(hipDeviceGetDefaultMemPool(&pool, dev));
+		if (round % 3 == 0)
+			OK(hipMemPoolTrimTo(pool, 0));
+		OK(hipStreamDestroy(mine));
+	}
+	return NULL;
+}
+
+static void threads(void)
+{
+	pthread_t thread[THREADS];
+
+	for (uintptr_t i = 0; i < THREADS; i++)
+		CHECK(!pthread_create(&thread[i], NULL, beside, (void *)(i + 1)));
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "used";
@@ -179,6 +225,8 @@ int main(int argc, char **argv)
 		refused();
 	else if (!strcmp(what, "gap"))
 		gap();
+	else if (!strcmp(what, "threads"))
+		threads();
 	else
 		used();
 	return 0;
