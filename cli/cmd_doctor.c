@@ -19,12 +19,12 @@
 #define TIMEOUT_S 60
 
 struct arguments {
-	bool json, probe, save, forget;
+	bool json, probe, save, forget, untried;
 	const char *runtime;
 	unsigned timeout_s;
 };
 
-enum { JSON = 'j', RUNTIME = 'r', TIMEOUT = 't', PROBE = 256, SAVE, FORGET };
+enum { JSON = 'j', RUNTIME = 'r', TIMEOUT = 't', PROBE = 256, SAVE, FORGET, UNTRIED };
 
 static const struct argp_option options[] = {
 	{"json", JSON, NULL, 0, "Print one JSON object", 0},
@@ -36,6 +36,7 @@ static const struct argp_option options[] = {
 	 "Remember what was found: from now on SOMASHIM_BACKING=auto goes by it", 0},
 	{"forget", FORGET, NULL, 0, "Try nothing, and forget what was remembered", 0},
 	{"probe", PROBE, NULL, OPTION_HIDDEN, NULL, 0},
+	{"untried", UNTRIED, NULL, OPTION_HIDDEN, NULL, 0}, /* for cli/run_selftest.c */
 	{0},
 };
 
@@ -48,6 +49,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case SAVE: a->save = true; return 0;
 	case FORGET: a->forget = true; return 0;
 	case PROBE: a->probe = true; return 0;
+	case UNTRIED: a->untried = true; return 0;
 	case RUNTIME: a->runtime = arg; return 0;
 	case TIMEOUT:
 		a->timeout_s = (unsigned)ss_arguments_number(state, "--timeout", arg, 86400);
@@ -82,12 +84,15 @@ static struct ss_release_text release(const struct ss_probe *p)
 
 static json_t *to_json(const struct ss_probe *p)
 {
-	json_t *best = json_array(), *lines = json_array(), *known = json_array();
+	json_t *best = json_array(), *sleep = json_array(), *lines = json_array(),
+	       *known = json_array();
 	size_t count;
 	const struct ss_quirk *q = ss_quirks(&count);
 
 	for (int i = 0; i < p->devices; i++)
 		json_array_append_new(best, json_string(p->best[i]));
+	for (int i = 0; i < p->devices; i++)
+		json_array_append_new(sleep, json_boolean(p->can_sleep[i]));
 	for (size_t i = 0; i < p->count; i++)
 		json_array_append_new(lines, ss_json_text(p->line[i]));
 	for (size_t i = 0; i < count; i++) {
@@ -97,12 +102,12 @@ static json_t *to_json(const struct ss_probe *p)
 							       q[i].wrong, "does", q[i].does));
 		}
 	}
-	return json_pack("{s:o, s:o, s:s, s:b, s:o, s:s, s:o, s:o, s:o, s:o}", "verdict",
+	return json_pack("{s:o, s:o, s:s, s:b, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "verdict",
 			 ss_json_text(p->verdict), "runtime",
 			 json_sprintf("%d.%d", p->major, p->minor), "release", release(p).s,
 			 "known", p->major && !ss_release_unknown(p->major, p->minor), "library",
-			 ss_json_text(p->library), "arch", p->arch, "best", best, "lines", lines,
-			 "quirks", known, "saved",
+			 ss_json_text(p->library), "arch", p->arch, "best", best, "can_sleep",
+			 sleep, "lines", lines, "quirks", known, "saved",
 			 p->saved[0] ? ss_json_text(p->saved) : json_null());
 }
 
@@ -156,7 +161,11 @@ int ss_cmd_doctor(int argc, char **argv)
 		return ss_probe_child(a.runtime);
 	if (a.forget)
 		return forget();
-	ss_probe_run(&p, a.json ? NULL : print_line, a.runtime, a.save, a.timeout_s);
+	ss_probe_run(&p, a.json ? NULL : print_line, a.runtime,
+		     a.untried ? SS_PROBE_UNTRIED :
+		     a.save    ? SS_PROBE_SAVE :
+				 SS_PROBE_LOOK,
+		     a.timeout_s);
 	int status = p.status;
 	if (!a.json)
 		print_text(&p);

@@ -16,16 +16,22 @@
 #include "cli/killed_summary.h"
 #include "cli/run_preload.h"
 #include "cli/run_report.h"
+#include "cli/run_selftest.h"
 
 struct arguments {
-	bool audit, quiet;
+	bool audit, quiet, no_selftest;
 	const char *framework; /* NULL: none */
 	char **program;        /* its name and arguments, as for exec */
 };
 
+enum { NO_SELFTEST = 256 };
+
 static const struct argp_option options[] = {
 	SS_RUN_AUDIT,
 	SS_FRAMEWORK,
+	{"no-self-test", NO_SELFTEST, NULL, 0,
+	 "Never try whether virtual memory works, not even once on a new runtime, driver or device",
+	 0},
 	{"quiet", 'q', NULL, 0, "Become the program and say nothing", 0},
 	{0},
 };
@@ -37,6 +43,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case SS_RUN_AUDIT_KEY: a->audit = true; return 0;
 	case SS_FRAMEWORK_KEY: a->framework = ss_framework_argument(arg); return 0;
+	case NO_SELFTEST: a->no_selftest = true; return 0;
 	case 'q': a->quiet = true; return 0;
 	case ARGP_KEY_ARG: a->program = ss_arguments_program(state); return 0;
 	case ARGP_KEY_NO_ARGS: argp_usage(state); return 0;
@@ -73,7 +80,10 @@ int ss_cmd_run(int argc, char **argv)
 	}
 	if (!report)
 		return ss_child_exec(a.program);
+	if (!a.no_selftest)
+		ss_run_selftest_start(report);
 	int status = ss_child_run(a.program, &started);
+	ss_run_selftest_stop();
 	bool known = ss_run_report_close(report, err, sizeof(err));
 	if (started && WIFSIGNALED(status))
 		ss_killed_summary(started);

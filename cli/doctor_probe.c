@@ -43,9 +43,12 @@ static void read_saved(struct ss_probe *p, const char *line)
 			 "else in ~/.local/state)",
 			 length, name, at + sizeof(remembered) - 1);
 		p->unsaved = true;
-	} else if (strstr(vmm, ": not offered") || strstr(vmm, ": failed")) {
-		snprintf(p->saved, sizeof(p->saved), "nothing was saved of %.*s: vmm %s there",
-			 length, name, strstr(vmm, ": failed") ? "failed" : "is not offered");
+	} else if (strstr(vmm, ": not offered")) {
+		snprintf(p->saved, sizeof(p->saved),
+			 "nothing was saved of %.*s: vmm is not offered there", length, name);
+		p->unsaved = true;
+	} else if (strstr(vmm, ": failed") && !p->unsaved) {
+		snprintf(p->saved, sizeof(p->saved), "saved: vmm failed on %.*s", length, name);
 		p->unsaved = true;
 	} else if (strstr(vmm, ": passed") && !p->unsaved) {
 		snprintf(p->saved, sizeof(p->saved), "saved: vmm passed on %.*s", length, name);
@@ -75,6 +78,9 @@ static void read_line(struct ss_probe *p, const char *line)
 		strcpy(p->best[dev], best);
 		p->devices = dev >= p->devices ? dev + 1 : p->devices;
 	}
+	if (at && sscanf(at, "selftest device %d: can sleep: %7[a-z]", &dev, best) == 2 &&
+	    dev >= 0 && dev < SS_MAX_DEVICES)
+		p->can_sleep[dev] = !strcmp(best, "yes");
 	p->failed |= strstr(line, "selftest") && strstr(line, ": failed");
 	read_saved(p, line);
 	if (p->say)
@@ -176,7 +182,7 @@ static bool watch(struct ss_probe *p, pid_t pid, int fd, const struct ss_report 
 }
 
 /* Nothing that the user has set may keep us from testing, or be written to. */
-static bool prepare_environment(bool save, char *err, size_t err_size)
+static bool prepare_environment(enum ss_probe_what what, char *err, size_t err_size)
 {
 	static const char *const names[] = {
 		"SOMASHIM_DISABLE", "SOMASHIM_LOG",     "SOMASHIM_JOURNAL",
@@ -185,9 +191,9 @@ static bool prepare_environment(bool save, char *err, size_t err_size)
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		unsetenv(names[i]);
-	setenv("SOMASHIM_SELFTEST", "1", 1);
+	setenv("SOMASHIM_SELFTEST", what == SS_PROBE_UNTRIED ? "new" : "1", 1);
 	setenv("SOMASHIM_VERBOSE", "1", 1);
-	setenv("SOMASHIM_REMEMBER", save ? "1" : "0", 1);
+	setenv("SOMASHIM_REMEMBER", what == SS_PROBE_LOOK ? "0" : "1", 1);
 	return ss_preload_enter(NULL, false, true, err, err_size);
 }
 
@@ -267,11 +273,12 @@ static int judge(struct ss_probe *p, int status, const struct ss_report *report)
 	return result;
 }
 
-static void run(struct ss_probe *p, const char *runtime, bool save, unsigned timeout_s)
+static void run(struct ss_probe *p, const char *runtime, enum ss_probe_what what,
+		unsigned timeout_s)
 {
 	int fd, status = 0;
 
-	if (!prepare_environment(save, p->verdict, sizeof(p->verdict)))
+	if (!prepare_environment(what, p->verdict, sizeof(p->verdict)))
 		return;
 	struct ss_report *report = ss_run_report_open(p->verdict, sizeof(p->verdict));
 	if (!report)
@@ -296,15 +303,15 @@ static void run(struct ss_probe *p, const char *runtime, bool save, unsigned tim
 	}
 }
 
-void ss_probe_run(struct ss_probe *p, void (*say)(const char *), const char *runtime, bool save,
-		  unsigned timeout_s)
+void ss_probe_run(struct ss_probe *p, void (*say)(const char *), const char *runtime,
+		  enum ss_probe_what what, unsigned timeout_s)
 {
 	memset(p, 0, sizeof(*p));
 	p->status = 1;
 	p->say = say;
-	p->save = save;
-	run(p, runtime, save, timeout_s);
-	if (save && !p->saved[0])
+	p->save = what == SS_PROBE_SAVE;
+	run(p, runtime, what, timeout_s);
+	if (p->save && !p->saved[0])
 		strcpy(p->saved, "nothing was saved: vmm was not tried");
 }
 

@@ -25,7 +25,7 @@ enum type {
 	 * of it */
 	T_SET,
 	T_BOOL,
-	T_STATS,      /* enum ss_stats_form; all that a T_BOOL may be, or json */
+	T_SWITCH,     /* int: 0 or 1, as a T_BOOL, or 2, the third of `values` */
 	T_MS,         /* uint64_t milliseconds */
 	T_SIZE,       /* uint64_t bytes, "off" = 0 */
 	T_POWER,      /* T_SIZE that must be a power of two */
@@ -78,10 +78,11 @@ static const struct option table[] = {
 	 "blocks this large get segments of their own, which can be exported; 0 = off"},
 	{"DISABLE", T_BOOL, AT(disable), "0", NULL, "pass every call to the real runtime"},
 	{"VERBOSE", T_BOOL, AT(verbose), "0", NULL, "say at start what was found and chosen"},
-	{"STATS", T_STATS, AT(stats), "0", "0|1|json",
+	{"STATS", T_SWITCH, AT(stats), "0", "0|1|json",
 	 "print a table per device and pool at exit, or one line of JSON"},
-	{"SELFTEST", T_BOOL, AT(selftest), "0", NULL,
-	 "try the backings at start and say what works"},
+	{"SELFTEST", T_SWITCH, AT(selftest), "0", "0|1|new",
+	 "try the backings at start and say what works; new = vmm only, where nothing is "
+	 "remembered of it"},
 	{"REMEMBER", T_BOOL, AT(remember), "1", NULL,
 	 "what a self-test proved counts for processes that come later"},
 	{"API_TABLE", T_BOOL, AT(api_table), "0", NULL,
@@ -216,12 +217,13 @@ static bool option_set(struct ss_options *opt, const struct option *o, const cha
 		return false;
 	case T_SET: return set_of_names(field, o->values, value);
 	case T_BOOL: return ss_parse_bool(value, field);
-	case T_STATS: {
+	case T_SWITCH: {
 		bool on = false;
-		bool json = strcasecmp(value, "json") == 0;
-		if (!json && !ss_parse_bool(value, &on))
+		bool third = ss_enum_name(o->values, 2, word, sizeof(word)) &&
+			     strcasecmp(value, word) == 0;
+		if (!third && !ss_parse_bool(value, &on))
 			return false;
-		*(int *)field = json ? SS_STATS_JSON : on ? SS_STATS_TABLE : SS_STATS_OFF;
+		*(int *)field = third ? 2 : on;
 		return true;
 	}
 	case T_MS:
@@ -345,8 +347,8 @@ static const char *const type_texts[] = {
 
 static const char *type_text(const struct option *o)
 {
-	return o->type == T_ENUM || o->type == T_SET || o->type == T_STATS ? o->values :
-									     type_texts[o->type];
+	return o->type == T_ENUM || o->type == T_SET || o->type == T_SWITCH ? o->values :
+									      type_texts[o->type];
 }
 
 static void warn_value(FILE *warn, const struct option *o, const char *value)
@@ -358,7 +360,7 @@ static void warn_value(FILE *warn, const struct option *o, const char *value)
 		nearest_value(o->values, value, near + strlen(near), 32);
 		strcat(near, "?");
 	}
-	const char *is = o->type == T_ENUM || o->type == T_BOOL || o->type == T_STATS ? "none of" :
+	const char *is = o->type == T_ENUM || o->type == T_BOOL || o->type == T_SWITCH ? "none of" :
 			 o->type == T_SET ? "no list of" :
 			 o->type == T_MS  ? "not a number of" :
 					    "not a";
@@ -480,7 +482,7 @@ static void option_format(const struct ss_options *opt, const struct option *o, 
 
 	switch (o->type) {
 	case T_ENUM:
-	case T_STATS:
+	case T_SWITCH:
 		if (!ss_enum_name(o->values, *(const int *)field, out, size))
 			snprintf(out, size, "?");
 		break;

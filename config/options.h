@@ -24,6 +24,9 @@ struct ss_amount {
 /* SOMASHIM_STATS */
 enum ss_stats_form { SS_STATS_OFF, SS_STATS_TABLE, SS_STATS_JSON };
 
+/* SOMASHIM_SELFTEST */
+enum ss_selftest_form { SS_SELFTEST_OFF, SS_SELFTEST_ALL, SS_SELFTEST_NEW };
+
 /* SOMASHIM_CHECK, a bit for each tool in the order of the names */
 enum ss_check_tools {
 	SS_CHECK_ORDER = 1,
@@ -64,7 +67,8 @@ struct ss_options {
 	uint64_t ipc_whole;   /* blocks from this size get own segments; 0 = off */
 	uint64_t trace_ring;  /* bytes of a recording that is a ring; 0 = none */
 	int stats;            /* enum ss_stats_form */
-	bool disable, verbose, selftest, api_table;
+	int selftest;         /* enum ss_selftest_form */
+	bool disable, verbose, api_table;
 	int check;       /* enum ss_check_tools */
 	int check_races; /* enum ss_check_races */
 	int check_api;   /* enum ss_check_api */

@@ -50,6 +50,9 @@ struct ss_watch {
 	/* A block was handed out (`allocated`), is freed, or goes with its device at a reset: there
 	 * a lock is held, so it calls nothing of the core. With it there are no hits. */
 	void (*block)(bool allocated, const void *ptr, size_t size, const void *stream);
+	/* A thread is about to wait for memory that sleeps (sleep.h). It holds no lock, and this
+	 * returns at once. */
+	void (*wake)(void);
 };
 /* Not thread safe: call it before anything else. The struct is copied. */
 void ss_core_watch(struct ss_core *core, const struct ss_watch *watch);
@@ -443,6 +446,9 @@ uint64_t ss_reset_waits_for(struct ss_core *core, int dev);
  * allocates there before the end is dead with the rest, or refused with SS_ERR_NO_DEVICE. */
 void ss_device_reset_begin(struct ss_core *core, int dev, bool idle);
 void ss_device_reset_end(struct ss_core *core, int dev);
+/* The driver opens what it maps to a device that it did not before: what is mapped already, of any
+ * device, is opened to it, too. False: not all of it was, so call it again. No lock held. */
+bool ss_devices_reopen(struct ss_core *core);
 /* hipDeviceEnablePeerAccess: the devices in `peers` get access to the classic memory of `dev`. They
  * keep it after a reset. */
 enum ss_status ss_device_add_peers(struct ss_core *core, int dev, uint64_t peers);

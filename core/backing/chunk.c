@@ -155,10 +155,18 @@ enum ss_status ss_chunk_unmap(struct ss_memory *m, struct ss_block *b, struct ss
 
 /* ---- filling a gap ------------------------------------------------------------------- */
 
+static uint64_t readers(const struct ss_memory *m)
+{
+	int n = m->core->devices;
+	uint64_t all = n < 64 ? (1ull << n) - 1 : UINT64_MAX;
+
+	return m->vmm->to_all ? all : atomic_load(&m->peers);
+}
+
 /* Opens [va, va + size), just mapped, to the pool's devices. Some versions accept only ranges that
  * begin with the reservation. The same versions now and then refuse such a range for good, and take
  * its end alone (seen with 7.2.4 on an emulated device that had work to do). */
-static enum ss_status open_range(struct ss_memory *m, uint64_t va, uint64_t size)
+enum ss_status ss_chunks_open_range(struct ss_memory *m, uint64_t va, uint64_t size)
 {
 	struct ss_core *core = m->core;
 	struct ss_vmm *v = m->vmm;
@@ -171,11 +179,9 @@ static enum ss_status open_range(struct ss_memory *m, uint64_t va, uint64_t size
 	if (core->info[m->dev].access_prefix)
 		while (from > v->seg->base && (c = *ss_frame_at(v, from - v->unit)))
 			from = c->va;
-	s = SS_DRIVE_MAP(m, set_access, (void *)(uintptr_t)from, va + size - from,
-			 atomic_load(&m->peers));
+	s = SS_DRIVE_MAP(m, set_access, (void *)(uintptr_t)from, va + size - from, readers(m));
 	if (ss_refused(s) && from != va)
-		s = SS_DRIVE_MAP(m, set_access, (void *)(uintptr_t)va, size,
-				 atomic_load(&m->peers));
+		s = SS_DRIVE_MAP(m, set_access, (void *)(uintptr_t)va, size, readers(m));
 	for (uint64_t a = va; s == SS_OK && a < va + size;) {
 		struct ss_chunk *opened = *ss_frame_at(v, a);
 
@@ -232,7 +238,7 @@ static bool unmap_range(struct ss_memory *m, uint64_t va, uint64_t size, struct 
 /* Opens what was just mapped and waits until it can be used. */
 static enum ss_status make_usable(struct ss_memory *m, uint64_t va, uint64_t size)
 {
-	enum ss_status s = open_range(m, va, size);
+	enum ss_status s = ss_chunks_open_range(m, va, size);
 
 	if (s == SS_OK && m->core->drv.settle)
 		s = SS_DRIVE_MAP(m, settle, (void *)(uintptr_t)va, size);
@@ -265,7 +271,7 @@ static enum ss_status map_list(struct ss_memory *m, const struct ss_block *b,
 	if (s == SS_OK)
 		s = make_usable(m, b->addr, b->size);
 	else if (done && core->info[m->dev].keep_unopened)
-		(void)open_range(m, b->addr, done); /* so that it can be unmapped */
+		(void)ss_chunks_open_range(m, b->addr, done); /* so that it can be unmapped */
 	if (s == SS_OK)
 		return s;
 	*stuck = ss_refused(s);
@@ -426,8 +432,21 @@ enum ss_status ss_chunks_open(struct ss_memory *m)
 
 		for (; at < v->end && (c = v->frame[at]); end += c->size)
 			at += c->size / v->unit;
-		s = open_range(m, va, end - va);
+		s = ss_chunks_open_range(m, va, end - va);
 	}
+	return s;
+}
+
+enum ss_status ss_chunks_open_to_all(struct ss_memory *m)
+{
+	enum ss_status s;
+
+	if (m->vmm->to_all || m->core->devices == 1)
+		return SS_OK;
+	m->vmm->to_all = true;
+	s = ss_chunks_open(m);
+	if (s != SS_OK)
+		m->vmm->to_all = false;
 	return s;
 }
 

@@ -154,6 +154,7 @@ static void find_old(struct ss_memory *m, struct search *s)
 
 uint64_t ss_chunks_give(struct ss_memory *m, uint64_t target, uint64_t older_than, bool one)
 {
+	bool opened = !m->core->info[m->dev].access_prefix;
 	uint64_t given = 0, size, reserved;
 
 	while ((reserved = atomic_load(&m->reserved)) > target && !(one && given)) {
@@ -165,8 +166,10 @@ uint64_t ss_chunks_give(struct ss_memory *m, uint64_t target, uint64_t older_tha
 
 		pthread_mutex_lock(&m->lock);
 		find_old(m, &s);
-		b = detach(m, &s);
+		b = opened || !s.chunk ? detach(m, &s) : NULL;
 		pthread_mutex_unlock(&m->lock);
+		if (!opened && s.chunk && (opened = ss_chunks_open_to_all(m) == SS_OK))
+			continue;
 		if (!b || ss_chunk_unmap(m, b, s.chunk) != SS_OK)
 			break;
 		size = s.chunk->size;

@@ -9,9 +9,11 @@
 struct ss_device_memory {
 	uint64_t limit;            /* bytes; 0: none. Set with core->info[dev], before any pool */
 	_Atomic uint64_t reserved; /* bytes of all pools */
-	_Atomic uint64_t taken;    /* the same, and what is being asked for or given back */
-	_Atomic uint32_t growing;  /* threads that ask for memory just now */
-	_Atomic uint32_t resets;   /* under way: there is no memory to be had meanwhile */
+	/* Of these, bytes that the device has back for a while (sleep.c) */
+	_Atomic uint64_t asleep;
+	_Atomic uint64_t taken;   /* the same, and what is being asked for or given back */
+	_Atomic uint32_t growing; /* threads that ask for memory just now */
+	_Atomic uint32_t resets;  /* under way: there is no memory to be had meanwhile */
 	/* Bytes that the driver neither lets us use nor takes back (vmm). No pool has them
 	 * reserved, but they are taken. */
 	_Atomic uint64_t set_aside;

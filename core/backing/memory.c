@@ -33,6 +33,7 @@ void ss_memory_init(struct ss_memory *m, struct ss_core *core, struct ss_pool *p
 	}
 	m->backing = possible(&core->info[dev], backing);
 	m->dropped = false;
+	m->reopen = m->sleeps = false;
 	m->max_bytes = 0;
 	m->peers = 1ull << dev;
 	m->reserved_high = 0;
@@ -170,6 +171,27 @@ bool ss_memory_owes(const struct ss_memory *m)
 {
 	return m->unreturned || (m->vmm && m->core->info[m->dev].unmap_waits_all &&
 				 (m->vmm->stuck || m->vmm->unreleased));
+}
+
+#define REOPEN_MS 1000
+
+bool ss_memory_reopen(struct ss_memory *m)
+{
+	const struct ss_driver *drv = &m->core->drv;
+	bool mine;
+
+	if (!ss_memory_maps(m))
+		return true;
+	atomic_store(&m->reopen, true);
+	for (int i = 0; !(mine = ss_memory_claim(m, false, NULL)) && i < REOPEN_MS; i++) {
+		/* Nobody needs it before it is awake, and then it is done. */
+		if (atomic_load(&m->sleeps))
+			return true;
+		drv->sleep_ms(drv->ctx, 1);
+	}
+	if (mine)
+		ss_memory_unclaim(m);
+	return !atomic_load(&m->reopen);
 }
 
 enum ss_status ss_memory_set_access(struct ss_memory *m, uint64_t give, uint64_t take)

@@ -49,6 +49,8 @@ struct ss_memory {
 	_Atomic uint32_t guarded;         /* segments that are guarded (guard.c) */
 	/* One thread at a time changes what is mapped (reservation.c). */
 	bool mapping;
+	atomic_bool sleeps; /* whoever has the turn has put the memory to sleep */
+	atomic_bool reopen; /* what is mapped is to be opened to devices that are new */
 	pthread_t mapper;
 	pthread_cond_t mapped;
 	/* Counts, under the lock: */
@@ -204,6 +206,21 @@ static inline void ss_memory_record(struct ss_memory *m, uint64_t when, enum ss_
  * memory; what is mapped already may stay accessible to them. The owner always has access. On
  * failure those who had none before have none. */
 enum ss_status ss_memory_set_access(struct ss_memory *m, uint64_t give, uint64_t take);
+
+/* ---- sleep.c: claimed, no lock held ---------------------------------------------------- */
+
+/* Is it an address of the memory's reservation? */
+bool ss_memory_mapped_for(const struct ss_memory *m, uint64_t addr);
+/* Unmaps and releases every chunk and keeps the tables. What the driver refuses stays. Returns the
+ * bytes that went. *chunks: one more for each. */
+uint64_t ss_memory_sleep(struct ss_memory *m, uint32_t *chunks);
+/* Makes and maps them again, all or none. Their contents are anything. */
+enum ss_status ss_memory_wake(struct ss_memory *m);
+
+/* The process uses another device: what is mapped is opened to it, too. Waits no longer than a
+ * second for a thread that changes what is mapped, which may itself wait for the device; that
+ * thread then does it. False: it was refused, or is not done yet. No lock held. */
+bool ss_memory_reopen(struct ss_memory *m);
 
 /* ---- one thread changes what is mapped: reservation.c ------------------------ */
 

@@ -26,8 +26,16 @@ bool ss_memory_claim(struct ss_memory *m, bool wait, bool *waited)
 		wait = false;
 	if (waited)
 		*waited = wait && m->mapping;
-	while (wait && m->mapping)
+	while (wait && m->mapping) {
+		if (atomic_load(&m->sleeps) && m->core->watch.wake) {
+			pthread_mutex_unlock(&m->lock);
+			m->core->watch.wake();
+			pthread_mutex_lock(&m->lock);
+			if (!m->mapping)
+				break;
+		}
 		pthread_cond_wait(&m->mapped, &m->lock);
+	}
 	mine = !m->mapping;
 	if (mine) {
 		m->mapping = true;
@@ -37,8 +45,25 @@ bool ss_memory_claim(struct ss_memory *m, bool wait, bool *waited)
 	return mine;
 }
 
+/* Gives access to devices that are new. The driver knows which they are. */
+static void reopen(struct ss_memory *m)
+{
+	enum ss_status s = SS_OK;
+
+	pthread_mutex_lock(&m->lock);
+	if (atomic_load(&m->guarded))
+		s = ss_segments_open(m);
+	pthread_mutex_unlock(&m->lock);
+	if (s == SS_OK && m->vmm)
+		s = ss_chunks_open(m);
+	if (s != SS_OK)
+		atomic_store(&m->reopen, true);
+}
+
 void ss_memory_unclaim(struct ss_memory *m)
 {
+	if (atomic_exchange(&m->reopen, false))
+		reopen(m);
 	pthread_mutex_lock(&m->lock);
 	m->mapping = false;
 	pthread_cond_broadcast(&m->mapped);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Does the runtime give back what is unmapped and released? The device's free figure tells. Some
- * versions keep the memory until its reservation goes (7.0 to 7.2), or for good. Memory that only
- * looks given back would be taken again and lost each time. So on such a version a pool gives back
- * only when nothing of it is in use, and with its reservation; if that does not help, it gives back
- * nothing.
+ * versions keep the memory until its reservation goes (7.0 to 7.13, where the driver cannot let go
+ * of it), or for good. Memory that only looks given back would be taken again and lost each time.
+ * So on such a version a pool gives back only when nothing of it is in use, and with its
+ * reservation; if that does not help, it gives back nothing.
  *
  * The free figure belongs to everybody. A release during which other pools grew or shrank says
  * nothing, and other processes are not seen at all. So what was found out is doubted now and then,

@@ -16,6 +16,8 @@ struct ss_chunk {
 	uint64_t va, size; /* va: where it is mapped, was last, or will be first */
 	/* mapped, but nobody has been given access yet; and it was not unmapped either */
 	bool unopened, stays;
+	bool asleep;           /* not mapped; without a handle: released, too */
+	bool waking;           /* mapped again, and not yet opened */
 	uint64_t idle_since;   /* ms; 0: in use, or not seen idle yet */
 	struct ss_chunk *next; /* in the lists of one operation */
 };
@@ -29,7 +31,8 @@ struct ss_vmm {
 	struct ss_chunk **frame; /* the chunk at each unit of the reservation */
 	uint64_t end;            /* no frame from here on ever had one */
 	uint32_t chunks;
-	bool aside; /* memory that was set aside is still mapped in it */
+	bool aside;  /* memory that was set aside is still mapped in it */
+	bool to_all; /* every device has access, and gets it to what comes */
 	/* To be tried again; changed by who has claimed the memory. Chunks that the driver would
 	 * not release, by ->next. Gaps where it would not map, open or unmap, by ->right: they are
 	 * marked `exported`, which keeps them out of the index. */
@@ -102,8 +105,13 @@ bool ss_chunk_release(struct ss_memory *m, struct ss_chunk *c);
 bool ss_chunks_any_open(const struct ss_vmm *v);
 /* Every chunk that is mapped stays so and is the pool's no more: an unmap might wait. */
 void ss_chunks_set_aside(struct ss_memory *m);
+/* Gives the pool's devices access to [va, va + size), which is mapped. */
+enum ss_status ss_chunks_open_range(struct ss_memory *m, uint64_t va, uint64_t size);
 /* Gives the pool's devices access to every chunk. */
 enum ss_status ss_chunks_open(struct ss_memory *m);
+/* The same of all devices, once for the reservation: before the first gap where access is accepted
+ * only without one below, since a device that is new later could not be given access then. */
+enum ss_status ss_chunks_open_to_all(struct ss_memory *m);
 /* Tries again what the driver would not take, or was not asked to. What is mapped is unmapped if
  * that may be (`may_unmap`), else opened if it can be; *opened: some became a completed range.
  * Returns the bytes that went; 0 without a reservation. */

@@ -158,6 +158,8 @@ void ss_mem_info(struct ss_core *core, int dev, uint64_t *free_bytes, uint64_t *
 	if (core->opt.limit.set)
 		(void)ss_pool_default(core, dev);
 	d = ss_device_memory(core, dev);
+	/* Memory that sleeps is the process's, which takes it back when it likes. */
+	*free_bytes = ss_minus(*free_bytes, atomic_load(&d->asleep));
 	*total_bytes = ss_limit_of(core, dev, total);
 	idle = ss_idle_bytes(core, dev);
 	/* Memory that comes and goes meanwhile may be in both figures. */
@@ -193,6 +195,15 @@ enum ss_status ss_device_add_peers(struct ss_core *core, int dev, uint64_t peers
 		s = SS_OK;
 	ss_pool_unref(pool);
 	return s;
+}
+
+bool ss_devices_reopen(struct ss_core *core)
+{
+	bool all = true;
+
+	SS_POOLS_EACH(pool, core, -1)
+		all &= ss_memory_reopen(&pool->mem);
+	return all;
 }
 
 /* Devices with access to memory of the pools of dev. */

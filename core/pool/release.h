@@ -33,7 +33,7 @@ bool ss_may_give(const struct ss_pool *pool, enum ss_give_how how);
 /* The same in two parts, for who asks once for all pools of a device: is the device idle (as if
  * giving back always waited), and are the others idle for whose streams giving memory of this pool
  * back waits, too? On vmm an unmap waits, from 7.14 on, for each device that can reach the memory,
- * and what a pool maps is opened to all (V21 in docs/known-problems.md). */
+ * and what a pool maps is opened to all that are used (V21 in docs/known-problems.md). */
 bool ss_device_may_give(struct ss_core *core, int dev, enum ss_give_how how);
 bool ss_others_may_give(const struct ss_pool *pool);
 /* Is the device found idle before `end` (ms)? Asks as SS_GIVE_JOINED does, and naps between. For

@@ -77,6 +77,8 @@ void ss_fake_on_sleep(struct ss_fake *fake, void (*each)(void *arg, unsigned ms)
 /* Whether a kernel may touch these bytes: they lie in one segment, or are mapped and
  * accessible. */
 bool ss_fake_usable(struct ss_fake *fake, int dev, const void *ptr, size_t size);
+/* A kernel touches these bytes. Ends the process if it may not. */
+void ss_fake_access(struct ss_fake *fake, int dev, const void *ptr, size_t size);
 
 /* Makes the nth call from now of the operation fail with `status`; the operation is named by
  * its field in struct ss_driver. n = 1 is the next call; 0 = every call until cleared. */

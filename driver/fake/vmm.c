@@ -221,6 +221,12 @@ bool ss_fake_usable(struct ss_fake *fake, int dev, const void *ptr, size_t size)
 	return usable;
 }
 
+void ss_fake_access(struct ss_fake *fake, int dev, const void *ptr, size_t size)
+{
+	if (!ss_fake_usable(fake, dev, ptr, size))
+		ss_fake_misuse("device %d has no access to %p + %zu", dev, ptr, size);
+}
+
 void ss_fake_vmm_ops(struct ss_driver *drv)
 {
 	drv->vmm_reserve = vmm_reserve;

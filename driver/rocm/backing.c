@@ -20,18 +20,42 @@ enum verdict { UNTRIED, PASSED, FAILED };
 static atomic_bool remember; /* from one process to the next */
 static _Atomic unsigned char verdicts[SS_MAX_DEVICES][SS_BACKING_COUNT];
 
+struct library {
+	const char *const *names; /* how their files' names begin, up to a NULL */
+	bool found;
+};
+
+static int is_library(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const char *name = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+	struct library *l = arg;
+
+	(void)size;
+	name = name ? name + 1 : "";
+	for (size_t i = 0; l->names[i]; i++)
+		l->found |= !strncmp(name, l->names[i], strlen(l->names[i]));
+	return l->found;
+}
+
+static bool is_loaded(const char *const *names)
+{
+	struct library l = {.names = names};
+
+	dl_iterate_phdr(is_library, &l);
+	return l.found;
+}
+
 /* UCX exports device memory by itself, through hsa_amd_ipc_memory_create. With an address
  * of virtual memory that is a kernel BUG (clr#265). */
-static int is_exporter(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	static const char *const names[] = {"libucp.so", "libuct_rocm", "libucm_rocm"};
-	const char *name = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
-	bool *found = arg;
+static const char *const exporters[] = {"libucp.so", "libuct_rocm", "libucm_rocm", NULL};
 
-	name = name ? name + 1 : "";
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		*found |= !strncmp(name, names[i], strlen(names[i]));
-	return *found;
+/* Since March 2026 PyTorch loads single values from device memory on the host, where the device has
+ * a large BAR (pytorch#177023). */
+static const char *const host_loaders[] = {"libtorch_hip.so", "libc10_hip.so", NULL};
+
+bool ss_rocm_host_loads_fail(int dev)
+{
+	return is_loaded(host_loaders) && !ss_rocm_vmm_host(dev);
 }
 
 static uint64_t all_devices(void)
@@ -42,7 +66,6 @@ static uint64_t all_devices(void)
 static bool vmm_refused(int dev, const char **why)
 {
 	unsigned quirks = ss_rocm.quirks[dev];
-	bool exporter = false;
 	int has = 0;
 
 	*why = NULL;
@@ -58,7 +81,7 @@ static bool vmm_refused(int dev, const char **why)
 		*why = "the device has no vmm";
 	else if (ss_rocm_vmm_reach(dev) != all_devices())
 		*why = "another device cannot reach its memory";
-	else if (dl_iterate_phdr(is_exporter, &exporter), exporter)
+	else if (is_loaded(exporters))
 		*why = "UCX is loaded";
 	return *why != NULL;
 }
@@ -78,37 +101,47 @@ void ss_rocm_remember(bool on)
 	remember = on;
 }
 
-int ss_rocm_selftest_result(int dev, enum ss_backing backing, bool passed)
+int ss_rocm_selftest_result(int dev, enum ss_backing backing, bool passed, bool holds)
 {
-	int err = 0;
-
 	verdicts[dev][backing] = passed ? PASSED : FAILED;
-	if (backing != SS_BACKING_VMM || !remember)
+	if (backing != SS_BACKING_VMM || !remember || !holds)
 		return 0;
-	if (passed)
-		err = ss_rocm_verdict_remember(dev);
-	else
-		ss_rocm_verdict_forget(dev);
-	return err;
+	return ss_rocm_verdict_remember(dev, passed ? SS_VERDICT_PASSED : SS_VERDICT_FAILED);
+}
+
+bool ss_rocm_untried(int dev)
+{
+	const char *why;
+
+	return remember && !vmm_refused(dev, &why) && !ss_rocm_host_loads_fail(dev) &&
+	       verdicts[dev][SS_BACKING_VMM] == UNTRIED &&
+	       ss_rocm_verdict(dev) < SS_VERDICT_PASSED && ss_rocm_verdict_possible(dev);
 }
 
 enum ss_backing ss_rocm_best(int dev, const char **why)
 {
-	/* Every chunk would be opened to every device (vmm.c), which most programs do not need. */
-	if (ss_rocm_devices > 1) {
-		*why = "vmm is for one device unless it is asked for";
-	} else if (!vmm_refused(dev, why)) {
-		*why = verdicts[dev][SS_BACKING_VMM] == PASSED ?
+	if (!vmm_refused(dev, why)) {
+		enum verdict tried = (enum verdict)verdicts[dev][SS_BACKING_VMM];
+		enum ss_verdict earlier = tried == UNTRIED && remember ? ss_rocm_verdict(dev) :
+									 SS_VERDICT_NONE;
+
+		*why = tried == PASSED ?
 			       "the self-test passed" :
-		       verdicts[dev][SS_BACKING_VMM] == FAILED ?
+		       tried == FAILED ?
 			       "the self-test of vmm failed" :
-			       "vmm was not tried (somashim doctor --save)";
-		if (verdicts[dev][SS_BACKING_VMM] == PASSED)
-			return SS_BACKING_VMM;
-		if (verdicts[dev][SS_BACKING_VMM] == UNTRIED && remember &&
-		    ss_rocm_verdict_known(dev)) {
-			*why = "the self-test passed earlier on this runtime, driver and device";
-			return SS_BACKING_VMM;
+		       earlier == SS_VERDICT_PASSED ?
+			       "the self-test passed earlier on this runtime, driver and device" :
+		       earlier == SS_VERDICT_FAILED ?
+			       "vmm failed earlier on this runtime, driver and device; somashim "
+			       "doctor --save tries it again" :
+			       "vmm was not tried; with it pools need about 1.03 times what is in "
+			       "use on a device that is behind, with hip 1.09: somashim run or "
+			       "doctor --save tries it once";
+		if (tried == PASSED || earlier == SS_VERDICT_PASSED) {
+			if (!ss_rocm_host_loads_fail(dev))
+				return SS_BACKING_VMM;
+			*why = "PyTorch loads from device memory on the host, which vmm does not "
+			       "allow on this release";
 		}
 	}
 	/* HIP believes that HSA memory belongs to device 0 (hip-runtime B8). */

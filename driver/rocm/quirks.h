@@ -20,6 +20,7 @@ enum ss_quirk_flag {
 	SS_Q_KEEP_UNOPENED = 1 << 10, /* the process crashes if memory without access is unmapped */
 	SS_Q_MAP_ALONE = 1 << 9,      /* only one thread may map, unmap or set access at a time */
 	SS_Q_UNMAP_WAITS = 1 << 12,   /* an unmap waits for all devices that can reach the memory */
+	SS_Q_NO_HOST = 1 << 13,       /* do not give the host access to mapped memory */
 	SS_Q_ACCESS_TRY = 1 << 11,    /* find out whether SS_Q_ACCESS_PREFIX is needed */
 };
 

@@ -26,6 +26,9 @@ struct ss_driver ss_rocm_driver(void);
 /* The runtime has given the devices in `peers` (one bit each) access to the memory of `dev`,
  * as hipDeviceEnablePeerAccess does. */
 void ss_rocm_add_peers(int dev, uint64_t peers);
+/* The process uses that device: memory that is mapped from now on is opened to it, whichever device
+ * has it. True: it did not before, so what is mapped already is to be opened to it. */
+bool ss_rocm_use_device(int dev);
 /* Call before the real hipDeviceReset, which destroys the events of the device. */
 void ss_rocm_device_reset(int dev);
 /* Call before the real hipStreamDestroy, since a new stream may get the same handle. */
@@ -41,11 +44,15 @@ const char *ss_rocm_pci(int dev);
 /* Whether verdicts of earlier processes are trusted, and new ones remembered. Call it before the
  * two calls below. */
 void ss_rocm_remember(bool on);
-/* Stores what the self-test found, for ss_rocm_best(), and remembers it for processes that come. 0,
- * or an errno: it could not be remembered. */
-int ss_rocm_selftest_result(int dev, enum ss_backing backing, bool passed);
+/* Stores what the self-test found, for ss_rocm_best(), and if `holds` remembers it for processes
+ * that come. 0, or an errno: it could not be remembered. */
+int ss_rocm_selftest_result(int dev, enum ss_backing backing, bool passed, bool holds);
+/* Would a self-test of vmm tell something that is not known and can be remembered? */
+bool ss_rocm_untried(int dev);
 /* Whether the device can have that backing at all. If not, *why says so in a few words. */
 bool ss_rocm_usable(int dev, enum ss_backing backing, const char **why);
+/* Is something loaded that loads from device memory on the host, and can it not do so on vmm? */
+bool ss_rocm_host_loads_fail(int dev);
 /* The best backing of stream-ordered pools for which there is evidence, which is what
  * SOMASHIM_BACKING=auto takes. *why says why in a few words, or is NULL. */
 enum ss_backing ss_rocm_best(int dev, const char **why);

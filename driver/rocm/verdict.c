@@ -22,7 +22,7 @@
 
 #define NOTE_BUILD_ID 3
 
-enum { UNKNOWN, NONE, KNOWN };
+enum { UNKNOWN, KNOWN }; /* KNOWN + an enum ss_verdict */
 static _Atomic unsigned char known[SS_MAX_DEVICES];
 
 /* ---- which build of a library ------------------------------------------------ */
@@ -120,7 +120,7 @@ static bool describe(int dev, char *text, size_t text_size, char *name, size_t n
 	first_line("/sys/module/amdgpu/srcversion", source, sizeof(source));
 	n = snprintf(text, text_size,
 		     "somashim %s\nhip %d %s\nhsa %s\nkernel %s %s\namdgpu %s %s\ndevice %s "
-		     "%s\nvmm passed\n",
+		     "%s\n",
 		     SOMASHIM_VERSION, ss_runtime()->version, hip.id, hsa.id, kernel.release,
 		     kernel.version, version, source, arch, pci);
 	if (n <= 0 || n >= (int)text_size)
@@ -131,37 +131,70 @@ static bool describe(int dev, char *text, size_t text_size, char *name, size_t n
 	return true;
 }
 
-bool ss_rocm_verdict_known(int dev)
-{
-	char text[SS_VERDICT_TEXT], name[64];
+static const char *const results[SS_VERDICTS] = {
+	[SS_VERDICT_NONE] = "",
+	[SS_VERDICT_BEGUN] = "vmm begun",
+	[SS_VERDICT_AGAIN] = "vmm begun again",
+	[SS_VERDICT_PASSED] = "vmm passed",
+	[SS_VERDICT_FAILED] = "vmm failed",
+};
 
-	if (atomic_load(&known[dev]) == UNKNOWN)
-		atomic_store(&known[dev], describe(dev, text, sizeof(text), name, sizeof(name)) &&
-							  ss_verdict_file_holds(name, text) ?
-						  KNOWN :
-						  NONE);
-	return atomic_load(&known[dev]) == KNOWN;
+static enum ss_verdict read_verdict(int dev)
+{
+	char key[SS_VERDICT_TEXT], name[64], result[SS_VERDICT_RESULT];
+
+	if (!describe(dev, key, sizeof(key), name, sizeof(name)) ||
+	    !ss_verdict_file_read(name, key, result))
+		return SS_VERDICT_NONE;
+	for (int v = SS_VERDICT_BEGUN; v < SS_VERDICTS; v++)
+		if (!strcmp(result, results[v]))
+			return (enum ss_verdict)v;
+	return SS_VERDICT_NONE;
 }
 
-int ss_rocm_verdict_remember(int dev)
+enum ss_verdict ss_rocm_verdict_again(int dev)
 {
-	char text[SS_VERDICT_TEXT], name[64];
+	enum ss_verdict v = read_verdict(dev);
+
+	atomic_store(&known[dev], KNOWN + (unsigned char)v);
+	return v;
+}
+
+enum ss_verdict ss_rocm_verdict(int dev)
+{
+	unsigned char is = atomic_load(&known[dev]);
+
+	return is == UNKNOWN ? ss_rocm_verdict_again(dev) : (enum ss_verdict)(is - KNOWN);
+}
+
+bool ss_rocm_verdict_possible(int dev)
+{
+	char key[SS_VERDICT_TEXT], name[64];
+
+	return describe(dev, key, sizeof(key), name, sizeof(name)) && ss_verdict_file_possible();
+}
+
+int ss_rocm_verdict_remember(int dev, enum ss_verdict verdict)
+{
+	char text[SS_VERDICT_TEXT + SS_VERDICT_RESULT], name[64];
+	size_t n;
 	int err;
 
-	if (!describe(dev, text, sizeof(text), name, sizeof(name)))
+	if (!describe(dev, text, SS_VERDICT_TEXT, name, sizeof(name)))
 		return ENOTSUP;
+	n = strlen(text);
+	snprintf(text + n, sizeof(text) - n, "%s\n", results[verdict]);
 	err = ss_verdict_file_write(name, text);
 	if (!err)
-		atomic_store(&known[dev], KNOWN);
+		atomic_store(&known[dev], KNOWN + (unsigned char)verdict);
 	return err;
 }
 
-void ss_rocm_verdict_forget(int dev)
+void ss_rocm_verdict_distrust(int dev)
 {
-	char text[SS_VERDICT_TEXT], name[64];
+	unsigned char passed = KNOWN + SS_VERDICT_PASSED;
 
-	if (!ss_rocm_verdict_known(dev) || atomic_exchange(&known[dev], NONE) == NONE)
-		return;
-	if (describe(dev, text, sizeof(text), name, sizeof(name)))
-		ss_verdict_file_remove(name);
+	(void)ss_rocm_verdict(dev);
+	if (atomic_compare_exchange_strong(&known[dev], &passed, KNOWN + SS_VERDICT_FAILED))
+		(void)ss_rocm_verdict_remember(dev, SS_VERDICT_FAILED);
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "driver/rocm/verdict_file.h"
 
 #define PREFIX "verdict-"
+#define LOCK_TRY_US 50000
 
 /* A program that runs with the rights of another takes no directory from its environment. */
 static const char *absolute(const char *variable)
@@ -71,13 +73,13 @@ static int directory(bool make)
 	return fd;
 }
 
-bool ss_verdict_file_holds(const char *name, const char *text)
+bool ss_verdict_file_read(const char *name, const char *key, char result[SS_VERDICT_RESULT])
 {
-	char found[SS_VERDICT_TEXT + 1];
+	char found[SS_VERDICT_TEXT + SS_VERDICT_RESULT];
 	int dir = directory(false), fd;
-	size_t size = strlen(text);
+	size_t size = strlen(key);
 	struct stat st;
-	bool same;
+	ssize_t n = -1;
 
 	if (dir < 0)
 		return false;
@@ -85,11 +87,45 @@ bool ss_verdict_file_holds(const char *name, const char *text)
 	close(dir);
 	if (fd < 0)
 		return false;
-	same = is_private(fd) && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-	       size <= SS_VERDICT_TEXT && read(fd, found, sizeof(found)) == (ssize_t)size &&
-	       !memcmp(found, text, size);
+	if (is_private(fd) && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && size < SS_VERDICT_TEXT)
+		n = read(fd, found, sizeof(found));
 	close(fd);
-	return same;
+	if (n <= (ssize_t)size || n - (ssize_t)size >= SS_VERDICT_RESULT ||
+	    memcmp(found, key, size) != 0 ||
+	    memchr(found + size, '\n', (size_t)n - size) != found + n - 1)
+		return false;
+	snprintf(result, SS_VERDICT_RESULT, "%.*s", (int)((size_t)n - size - 1), found + size);
+	return true;
+}
+
+bool ss_verdict_file_possible(void)
+{
+	int dir = directory(true);
+	bool is = dir >= 0 && faccessat(dir, ".", W_OK | X_OK, AT_EACCESS) == 0;
+
+	if (dir >= 0)
+		close(dir);
+	return is;
+}
+
+int ss_verdict_file_lock(void (*waiting)(void))
+{
+	int dir = directory(true), fd;
+
+	if (dir < 0)
+		return -1;
+	fd = openat(dir, "selftest.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+		    0600);
+	close(dir);
+	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		if (errno != EWOULDBLOCK && errno != EINTR) {
+			close(fd);
+			return -1;
+		}
+		waiting();
+		usleep(LOCK_TRY_US);
+	}
+	return fd;
 }
 
 int ss_verdict_file_write(const char *name, const char *text)
@@ -118,16 +154,6 @@ int ss_verdict_file_write(const char *name, const char *text)
 	}
 	close(dir);
 	return err;
-}
-
-void ss_verdict_file_remove(const char *name)
-{
-	int dir = directory(false);
-
-	if (dir < 0)
-		return;
-	(void)unlinkat(dir, name, 0);
-	close(dir);
 }
 
 int ss_verdict_files_remove(void)

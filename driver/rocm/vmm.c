@@ -2,6 +2,7 @@
 /* Reservations of virtual addresses, and the chunks mapped into them. No locks, no state. */
 #include "driver/rocm/access_probe.h"
 #include "driver/rocm/calls.h"
+#include "driver/rocm/left_mapping.h"
 #include "driver/rocm/map_turn.h"
 #include "driver/rocm/mapping_check.h"
 #include "driver/rocm/process_limits.h"
@@ -118,7 +119,7 @@ static enum ss_status result(int dev, hipError_t err)
 	enum ss_status s = ss_rocm_status(err);
 
 	if (s == SS_ERR_INVALID || s == SS_ERR_UNSUPPORTED || s == SS_ERR_FAILED)
-		ss_rocm_verdict_forget(dev);
+		ss_rocm_verdict_distrust(dev);
 	return s;
 }
 
@@ -159,6 +160,8 @@ enum ss_status ss_rocm_vmm_unmap(void *ctx, int dev, void *va, size_t size)
 		turn = ss_rocm_map_turn_begin();
 		err = SS_HIP(hipMemUnmap, va, size);
 		ss_rocm_map_turn_end(turn);
+		if (err == hipSuccess)
+			ss_rocm_left_mapping_cover(dev, va, size);
 	}
 	ss_scope_close(&s);
 	return ss_rocm_status(err);
@@ -180,38 +183,83 @@ uint64_t ss_rocm_vmm_reach(int dev)
 	return reach;
 }
 
-/* The runtime refuses a copy or a memset of mapped memory to which the current device has no access
- * (ValidateMemAccess, hip-runtime B7), and of no other memory. So every device gets access that can
- * have it, whether or not the program has asked. */
-enum ss_status ss_rocm_vmm_access(void *ctx, int dev, void *va, size_t size, uint64_t peers)
+/* The first device is current in each thread without a call. */
+static _Atomic uint64_t used = 1;
+
+bool ss_rocm_use_device(int dev)
 {
-	hipMemAccessDesc desc[SS_MAX_DEVICES];
-	struct ss_scope s;
-	uint64_t turn;
-	hipError_t err;
-	int tries = 0;
+	uint64_t bit = 1ull << dev;
+
+	return !(atomic_fetch_or(&used, bit) & bit);
+}
+
+/* Newer headers call it hipMemLocationTypeHost. */
+#define HOST ((hipMemLocationType)2)
+
+static atomic_bool host_refused[SS_MAX_DEVICES]; /* it was taken only without the host */
+
+static bool host_wanted(int dev)
+{
+	return !(ss_rocm.quirks[dev] & SS_Q_NO_HOST) && !atomic_load(&host_refused[dev]);
+}
+
+bool ss_rocm_vmm_host(int dev)
+{
+	if (host_wanted(dev))
+		(void)ss_rocm_access_parts(dev);
+	return host_wanted(dev);
+}
+
+/* Who gets access. The owner comes last: a peer after it corrupts the mapping (xla#46576). */
+static size_t describe(hipMemAccessDesc *desc, int dev, uint64_t devices, bool host)
+{
 	size_t n = 0;
 
-	(void)ctx;
-	peers |= ss_rocm_vmm_reach(dev);
-	/* The owner comes last: a peer after it corrupts the mapping (xla#46576). */
-	for (int i = 0; i <= ss_rocm_devices; i++) {
-		int d = i == ss_rocm_devices ? dev : i;
+	for (int i = 0; i < ss_rocm_devices; i++)
+		if (i != dev && devices >> i & 1)
+			desc[n++].location = (hipMemLocation){hipMemLocationTypeDevice, i};
+	if (host)
+		desc[n++].location = (hipMemLocation){HOST, 0};
+	desc[n++].location = (hipMemLocation){hipMemLocationTypeDevice, dev};
+	for (size_t i = 0; i < n; i++)
+		desc[i].flags = hipMemAccessFlagsProtReadWrite;
+	return n;
+}
 
-		if ((d == dev) != (i == ss_rocm_devices) || (d != dev && !(peers >> d & 1)))
-			continue;
-		desc[n].location.type = hipMemLocationTypeDevice;
-		desc[n].location.id = d;
-		desc[n++].flags = hipMemAccessFlagsProtReadWrite;
-	}
-	if (!ss_scope_open(&s, dev))
-		return SS_ERR_NO_DEVICE;
-	/* 7.1 sometimes refuses a call that succeeds when repeated (rocm-systems#2667). */
-	turn = ss_rocm_map_turn_begin();
+/* 7.1 sometimes refuses a call that succeeds when repeated (rocm-systems#2667). */
+static hipError_t set_access(void *va, size_t size, const hipMemAccessDesc *desc, size_t n)
+{
+	uint64_t turn = ss_rocm_map_turn_begin();
+	hipError_t err;
+	int tries = 0;
+
 	do
 		err = SS_HIP(hipMemSetAccess, va, size, desc, n);
 	while (err == hipErrorInvalidValue && ++tries < ACCESS_TRIES);
 	ss_rocm_map_turn_end(turn);
+	return err;
+}
+
+/* The runtime refuses a copy or a memset of mapped memory to which the current device has no access
+ * (ValidateMemAccess, hip-runtime B7), and of no other memory. So every device gets access that was
+ * ever current, whether or not the program has asked. */
+enum ss_status ss_rocm_vmm_access(void *ctx, int dev, void *va, size_t size, uint64_t peers)
+{
+	uint64_t devices = peers | (ss_rocm_vmm_reach(dev) & atomic_load(&used));
+	hipMemAccessDesc desc[SS_MAX_DEVICES + 1];
+	bool host = host_wanted(dev);
+	struct ss_scope s;
+	hipError_t err;
+
+	(void)ctx;
+	if (!ss_scope_open(&s, dev))
+		return SS_ERR_NO_DEVICE;
+	err = set_access(va, size, desc, describe(desc, dev, devices, host));
+	if (err != hipSuccess && host) {
+		err = set_access(va, size, desc, describe(desc, dev, devices, false));
+		if (err == hipSuccess)
+			atomic_store(&host_refused[dev], true);
+	}
 	ss_scope_close(&s);
 	return result(dev, err);
 }

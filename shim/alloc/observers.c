@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/processor.h"
+#include "driver/rocm/rocm.h"
 #include "shim/alloc/debt.h"
 #include "shim/process/bypass.h"
 #include "shim/process/current_device.h"
@@ -88,8 +89,12 @@ __attribute__((noinline)) void ss_observers_look_now(void)
 		dl_iterate_phdr(is_reader, &reader);
 		if (reader)
 			ss_observer_add(-1, SS_OBSERVER_READER);
-		if (ss_distrusted(ss_core))
+		if (ss_distrusted(ss_core)) {
 			ss_observer_add(-1, SS_OBSERVER_UNKNOWN);
+			/* Whichever is made current past the shim. */
+			for (int dev = 0; dev < ss_device_count() && dev < SS_MAX_DEVICES; dev++)
+				ss_device_used(dev);
+		}
 		atomic_store(&known, loaded);
 	}
 	ss_loader_seen(before);
@@ -116,7 +121,8 @@ void ss_observers_look(void)
 atomic_bool ss_multi_device;
 
 /* Streams of one device are not ordered after those of another, null streams included. So
- * where two devices are used, a copy on one can notice a skipped wait on the other. */
+ * where two devices are used, a copy on one can notice a skipped wait on the other. Memory that is
+ * mapped for one is opened to the other, before the first call that may need it. */
 void ss_device_used(int dev)
 {
 	static _Atomic uint64_t used, reported; /* a bit per device */
@@ -129,5 +135,8 @@ void ss_device_used(int dev)
 		atomic_store(&ss_multi_device, true);
 	if (all & (all - 1))
 		ss_observer_add(-1, SS_OBSERVER_DEVICES);
-	atomic_fetch_or(&reported, bit);
+	/* Anew at each use of the device, as long as not everything is open to it. */
+	(void)ss_rocm_use_device(dev);
+	if (ss_devices_reopen(ss_core))
+		atomic_fetch_or(&reported, bit);
 }

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define SS_REPORT_MAGIC 0x53535233u /* "SSR3" */
+#define SS_REPORT_MAGIC 0x53535234u /* "SSR4" */
 
 struct ss_core;
 
@@ -21,6 +21,14 @@ enum ss_route {
 	SS_ROUTE_PROC,  /* by hipGetProcAddress and its kin */
 	SS_ROUTE_TABLE, /* our functions are in the runtime's own table */
 	SS_ROUTES,
+};
+
+enum ss_test {
+	SS_TEST_OFF,    /* nobody makes one */
+	SS_TEST_READY,  /* nobody has asked */
+	SS_TEST_ASKING, /* somebody writes what is to be tried */
+	SS_TEST_WANTED,
+	SS_TEST_DONE,
 };
 
 struct ss_report {
@@ -44,6 +52,11 @@ struct ss_report {
 	 * written by one thread and may be torn while it changes. */
 	atomic_uint progress;
 	char step[96];
+	/* The self-test that `somashim run` makes on request: its state, which is a futex; the
+	 * process that makes it; the runtime that it is to try. */
+	_Atomic uint32_t test; /* enum ss_test */
+	uint32_t tester;
+	char runtime[1024];
 };
 
 #define SS_REPORT_BYTES 4096 /* one page: the file is mapped over the variable */

@@ -15,6 +15,8 @@
 
 #include "core/order/watched.h"
 #include "driver/rocm/rocm.h"
+#include "driver/rocm/verdict.h"
+#include "driver/rocm/verdict_file.h"
 #include "shim/process/current_device.h"
 #include "shim/process/log.h"
 #include "shim/process/real.h"
@@ -27,6 +29,7 @@
 #define MAPPED_AGAIN 3
 #define SMALL_BLOCKS 40
 #define SMALL_SIZE (1200u << 10)
+#define ROOM (512ull * MIB)  /* what vmm is not tried without */
 #define SLACK (4ull * MIB) /* other processes change the free figure a little */
 
 struct trial {
@@ -394,16 +397,36 @@ static bool prepare(struct trial *t, const struct ss_options *options, enum ss_b
 	return true;
 }
 
+static bool has_room(int dev)
+{
+	struct ss_driver driver = ss_rocm_driver();
+	uint64_t left = 0;
+
+	return driver.mem_info(driver.ctx, dev, &left, NULL) == SS_OK && left >= ROOM;
+}
+
+/* A process can give its memory away and take it back at the same addresses if unmapped memory
+ * comes back to the device while the addresses stay reserved. */
+static void tell_sleep(int dev, bool ok, bool missing)
+{
+	ss_shim_log("selftest device %d: can sleep: %s", dev,
+		    ok      ? "yes (memory comes back while its addresses stay reserved)" :
+		    missing ? "no (memory does not come back while its addresses stay reserved)" :
+			      "no (the self-test of vmm failed)");
+}
+
 static void try_backing(int dev, int devices, const struct ss_options *options,
 			enum ss_backing backing)
 {
 	struct trial t = {.dev = dev, .devices = devices};
 	const char *at = "prepare", *name = ss_backing_name(backing), *why;
-	bool ok;
-	int err;
+	bool ok, room = has_room(dev);
+	int err = 0;
 
 	if (!ss_rocm_usable(dev, backing, &why)) {
 		ss_shim_log("selftest device %d %s: not offered on this runtime", dev, name);
+		if (backing == SS_BACKING_VMM)
+			ss_shim_log("selftest device %d: can sleep: no (%s)", dev, why);
 		return;
 	}
 	ss_report_step("device %d, %s: %s", dev, name, at);
@@ -422,7 +445,8 @@ static void try_backing(int dev, int devices, const struct ss_options *options,
 		if (t.stream[i])
 			(void)REAL(hipStreamDestroy, t.stream[i]);
 	free(t.host);
-	err = ss_rocm_selftest_result(dev, backing, ok || t.unshared);
+	/* A failure for lack of memory says nothing that holds for later. */
+	err = ss_rocm_selftest_result(dev, backing, ok || t.unshared, ok || t.unshared || room);
 	if (err)
 		ss_shim_log("selftest device %d %s: the verdict is not remembered: %s", dev, name,
 			    strerror(err));
@@ -430,10 +454,40 @@ static void try_backing(int dev, int devices, const struct ss_options *options,
 		ss_shim_log("selftest device %d %s: passed", dev, name);
 	else
 		ss_shim_log("selftest device %d %s: failed: %s: %s", dev, name, at, t.why);
+	if (backing == SS_BACKING_VMM)
+		tell_sleep(dev, ok || t.unshared, t.missing);
+}
+
+static void waiting(void)
+{
+	ss_report_add(&somashim_report.r.progress);
+}
+
+/* Tries vmm where nothing is remembered of it, and remembers before that it began: a test that ends
+ * the process or hangs is not made more than twice. */
+static void try_untried(int dev, int devices, const struct ss_options *options)
+{
+	enum ss_verdict earlier = ss_rocm_verdict_again(dev);
+
+	if (!ss_rocm_untried(dev))
+		return;
+	if (earlier == SS_VERDICT_AGAIN) {
+		ss_shim_log("selftest device %d vmm: failed: it did not end, twice", dev);
+		(void)ss_rocm_selftest_result(dev, SS_BACKING_VMM, false, true);
+	} else if (!has_room(dev)) {
+		ss_shim_log("selftest device %d vmm: not tried: too little memory is free", dev);
+	} else if (ss_rocm_verdict_remember(dev, earlier == SS_VERDICT_NONE ?
+							 SS_VERDICT_BEGUN :
+							 SS_VERDICT_AGAIN) == 0) {
+		try_backing(dev, devices, options, SS_BACKING_VMM);
+	}
 }
 
 void ss_selftest(const struct ss_options *options, int devices)
 {
+	bool all = options->selftest != SS_SELFTEST_NEW;
+	int lock = all ? -1 : ss_verdict_file_lock(waiting);
+
 	enum ss_backing best;
 	struct ss_device_switch s;
 	const char *why;
@@ -443,11 +497,15 @@ void ss_selftest(const struct ss_options *options, int devices)
 			ss_shim_log("selftest device %d: cannot be made current", dev);
 			continue;
 		}
-		for (int b = SS_BACKING_HIP; b < SS_BACKING_COUNT; b++)
+		if (!all)
+			try_untried(dev, devices, options);
+		for (int b = SS_BACKING_HIP; all && b < SS_BACKING_COUNT; b++)
 			try_backing(dev, devices, options, (enum ss_backing)b);
 		ss_device_restore(&s);
 		best = ss_rocm_best(dev, &why);
 		ss_shim_log("selftest device %d: best: %s (%s)", dev, ss_backing_name(best), why);
 	}
+	if (lock >= 0)
+		close(lock);
 	ss_report_step("what follows the self-test");
 }

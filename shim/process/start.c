@@ -30,6 +30,7 @@
 #include "shim/process/service.h"
 #include "shim/process/stats.h"
 #include "shim/process/submit_gate.h"
+#include "shim/process/tester.h"
 #include "trace/writer.h"
 #include "core/statistics.h"
 
@@ -60,10 +61,17 @@ static void create(int devices)
 		ss_state_set(SS_UNKNOWN, SS_OFF);
 		return;
 	}
-	for (int i = 0; i < devices; i++)
+	for (int i = 0; i < devices; i++) {
 		if (!ss_rocm_usable(i, backing, &why))
 			ss_shim_log("device %d: SOMASHIM_BACKING=%s is not used, but hip: %s", i,
 				    ss_backing_name(backing), why);
+		else if (backing == SS_BACKING_VMM && ss_rocm_host_loads_fail(i))
+			ss_shim_log(
+				"device %d: PyTorch loads from device memory on the host "
+				"(.item()), "
+				"and dies if it does so with SOMASHIM_BACKING=vmm on this release",
+				i);
+	}
 	ss_core_watch(ss_core, &(struct ss_watch){
 				       .log = ss_shim_log_file(),
 				       .grew = ss_live_grew,
@@ -164,6 +172,8 @@ static void start(void)
 	devices = options->disable ? 0 : ss_rocm_start(options);
 	if (options->selftest && devices > 0 && atomic_load(&ss_state) == SS_UNKNOWN)
 		selftest(options, devices);
+	else if (devices > 0 && atomic_load(&ss_state) == SS_UNKNOWN)
+		ss_tester_ask(options, devices);
 	if (devices > 0 && options->free_sync == SS_FREE_SYNC_AUTO)
 		ss_loader_start();
 	if (devices > 0 && options->trace[0])
@@ -190,6 +200,8 @@ static void start(void)
 		      ss_options.disable ? &somashim_report.r.disabled :
 					   &somashim_report.r.no_device);
 	ss_recording_describe(devices);
+	if (devices > 0)
+		ss_tester_tell(devices);
 	if (ss_options.verbose)
 		ss_banner(devices);
 }

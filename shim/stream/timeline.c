@@ -45,6 +45,7 @@ static struct ss_timeline *unknown(hipStream_t stream, hipError_t *err)
 		dev = ss_current_device(err);
 	if (dev < 0)
 		return NULL;
+	ss_device_used(dev);
 	tl = ss_timeline_add(ss_core, dev, stream,
 			     flags & hipStreamNonBlocking ? SS_TL_NONBLOCKING : SS_TL_BLOCKING,
 			     false);
@@ -90,6 +91,7 @@ void ss_stream_register(hipStream_t stream, unsigned int flags, int dev)
 	if (dev < 0 || !stream)
 		return;
 	ss_observers_look_now();
+	ss_device_used(dev); /* a stream of an execution context may be of a device never current */
 	ss_context_forget(stream); /* a destroyed stream may have had this handle */
 	ss_timeline_add(ss_core, dev, stream,
 			flags & hipStreamNonBlocking ? SS_TL_NONBLOCKING : SS_TL_BLOCKING, true);

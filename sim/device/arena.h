@@ -37,6 +37,10 @@ bool sim_arena_init(void);
  * the new number, or fd itself if that fails or fd is negative. */
 int sim_high_fd(int fd);
 
+/* Called before the two calls below look what is in use: uncharges what nothing keeps any more.
+ * NULL: there is no such memory. Set by kept_memory.c, which lies above. */
+extern void (*_Atomic sim_look_kept)(void);
+
 /* Accounts bytes of device memory as used. False: they are not free. */
 bool sim_charge(int device, uint64_t bytes);
 void sim_uncharge(int device, uint64_t bytes);

@@ -12,6 +12,8 @@
 
 #include "device/range.h"
 
+struct sim_left;
+
 struct sim_phys {
 	int refs;
 	int maps; /* mappings of it */
@@ -21,6 +23,7 @@ struct sim_phys {
 	uint64_t offset; /* of that range */
 	bool exportable, imported;
 	uintptr_t last_mapped; /* address of the last mapping, 0 = none */
+	struct sim_left *left; /* quirk phys-kept: where its file is mapped still */
 	struct sim_phys *next;
 };
 
@@ -28,13 +31,14 @@ struct sim_mapping {
 	struct sim_range r;
 	struct sim_phys *h;
 	bool accessible;     /* somebody has access */
+	bool host;           /* so has the host */
 	uint64_t generation; /* tells it from an earlier mapping at its address */
 };
 
 struct sim_reservation {
 	struct sim_range r;
 	struct sim_range *maps;
-	uint64_t kept; /* quirk phys-kept: bytes that stay charged */
+	uint64_t kept; /* quirk phys-bound: bytes that stay charged */
 	int kept_device;
 	void *raw; /* what was mapped, before alignment */
 	size_t raw_size;

@@ -12,6 +12,7 @@
 
 #include "device/address_map.h"
 #include "device/clock.h"
+#include "device/host_access.h"
 #include "device/macros.h"
 #include "device/mapping.h"
 #include "device/options.h"
@@ -44,7 +45,8 @@ void sim_vmm_settle(void)
 			continue;
 		}
 		if (m && r->base == s->base && m->generation == s->generation && m->accessible)
-			sim_mapping_back(m, PROT_READ | PROT_WRITE);
+			if (sim_mapping_back(m, PROT_READ | PROT_WRITE))
+				sim_host_access((void *)m->r.base, m->r.size, m->host);
 		*at = s->next;
 		free(s);
 		atomic_fetch_sub(&unsettled_count, 1);
@@ -70,7 +72,14 @@ static void make_accessible(struct sim_mapping *m)
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 		return;
 	}
-	mprotect((void *)m->r.base, m->r.size, PROT_READ | PROT_WRITE);
+	sim_host_access((void *)m->r.base, m->r.size, m->host);
+}
+
+static void spoil(void *p)
+{
+	sim_work_begin("a grant of access");
+	memset(p, 0xee, SIM_PAGE);
+	sim_work_end();
 }
 
 struct grant {
@@ -136,6 +145,11 @@ int sim_vmm_access(void *p, size_t size, int device, int prot)
 
 		sim_update((void *)r->base, grant, &g);
 		sim_find((void *)r->base, &a);
+		if (device < 0 && m->host != !!prot) {
+			m->host = prot;
+			if (m->accessible)
+				sim_host_access((void *)r->base, r->size, m->host);
+		}
 		if (prot && !m->accessible) {
 			make_accessible(m);
 		} else if (!prot && !a.access && m->accessible) {
@@ -146,7 +160,7 @@ int sim_vmm_access(void *p, size_t size, int device, int prot)
 		/* V13: a grant to a peer that comes after the owner's spoils the contents. */
 		if (sim_opt.quirk[SIM_Q_PEER_SETACCESS] && prot && device >= 0 &&
 		    device != a.device && (a.access & 1u << a.device))
-			memset((void *)r->base, 0xee, SIM_PAGE);
+			spoil((void *)r->base);
 		x = r->base + r->size;
 	}
 	e = 0;

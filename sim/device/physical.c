@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "device/arena.h"
+#include "device/kept_memory.h"
 #include "device/mapping.h"
 #include "device/options.h"
 #include "device/physical.h"
@@ -128,13 +129,17 @@ void sim_phys_drop(struct sim_phys *h)
 	}
 	if (!h->imported) {
 		last = h->last_mapped ? sim_reservation_of((void *)h->last_mapped, 1) : NULL;
-		if (sim_opt.quirk[SIM_Q_PHYS_KEPT] && last) {
+		if (h->left) {
+			sim_kept_add(h->left, h->device, h->size);
+			h->left = NULL;
+		} else if (sim_opt.quirk[SIM_Q_PHYS_BOUND] && last) {
 			last->kept += h->size;
 			last->kept_device = h->device;
 		} else if (!sim_opt.quirk[SIM_Q_RELEASE_LEAKS]) {
 			sim_uncharge(h->device, h->size);
 		}
 	}
+	sim_left_free(&h->left);
 	free(h);
 }
 

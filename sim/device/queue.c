@@ -11,6 +11,7 @@
 #include "device/arena.h"
 #include "device/command.h"
 #include "device/fault.h"
+#include "device/host_access.h"
 #include "device/options.h"
 #include "device/queue.h"
 #include "device/random.h"
@@ -119,10 +120,10 @@ static void *worker(void *arg)
 			sim_queue_wait(c->deps[i].queue, c->deps[i].seq);
 		delay(q);
 		sim_vmm_settle();
-		sim_device_work = q->name;
+		sim_work_begin(q->name);
 		if (c->run)
 			c->run(c);
-		sim_device_work = NULL;
+		sim_work_end();
 		/* Freed before its position is reached: whoever waits for the position may
 		 * look at free memory next. */
 		seq = c->seq;

@@ -12,6 +12,7 @@
 
 #include "device/arena.h"
 #include "device/fault.h"
+#include "device/kept_memory.h"
 #include "device/mapping.h"
 #include "device/options.h"
 #include "device/virtual_memory.h"
@@ -181,8 +182,13 @@ int sim_vmm_unmap(void *p, size_t size, bool all)
 		r = sim_range_next(v->maps, at);
 		m = container_of(r, struct sim_mapping, r);
 		at = r->base + r->size;
-		mmap((void *)r->base, r->size, PROT_NONE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+		if (sim_opt.quirk[SIM_Q_PHYS_KEPT]) {
+			mprotect((void *)r->base, r->size, PROT_NONE);
+			sim_left_add(&m->h->left, r->base, r->size);
+		} else {
+			mmap((void *)r->base, r->size, PROT_NONE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+		}
 		sim_range_remove(&v->maps, r);
 		sim_map_remove((void *)r->base, &a);
 		m->h->maps--;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/fault.h"
+#include "device/host_access.h"
 #include "device/signal.h"
 #include "device/virtual_memory.h"
 #include "hsa/agent.h"
@@ -45,7 +45,7 @@ static void *run(void *arg)
 		for (uint32_t i = 0; i < j->n; i++)
 			sim_signal_wait(j->deps[i].handle, SIM_EQUAL, 0, UINT64_MAX);
 		sim_vmm_settle();
-		sim_device_work = "an HSA copy";
+		sim_work_begin("an HSA copy");
 		if (j->kind == J_COPY)
 			memmove(j->dst, j->src, j->size);
 		else
@@ -55,7 +55,7 @@ static void *run(void *arg)
 						(const char *)j->src + z * j->sslice +
 							y * j->spitch,
 						j->range.x);
-		sim_device_work = NULL;
+		sim_work_end();
 		if (j->done.handle)
 			sim_signal_op(j->done.handle, SIG_SUB, 1, 0);
 	}

@@ -310,8 +310,11 @@ static enum ss_status unmap(void *ctx, int dev, void *va, size_t size)
 		return SS_ERR_INVALID;
 	}
 	release_waits(w, dev, SS_BACKING_VMM);
-	check_given_back(w, dev, g->addr, size, false);
-	forget_range(w, g->addr, size);
+	/* What is live was saved, and all devices are idle. */
+	if (!w->sleeping) {
+		check_given_back(w, dev, g->addr, size, false);
+		forget_range(w, g->addr, size);
+	}
 	g->addr = 0;
 	return device_leave(w, SS_OK);
 }

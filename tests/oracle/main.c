@@ -141,25 +141,22 @@ static int run_seeds(char *const *seeds)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: oracle --seed N [--ops M] [--verbose] [--shrink]\n"
-			"       oracle SEED...\n"
-			"       oracle [--count N] [--start S] [--jobs J] [--ops M] "
-			"[--no-shrink]\n");
+	fprintf(stderr, "usage: oracle [--sleep] --seed N [--ops M] [--verbose] [--shrink]\n"
+			"       oracle [--sleep] SEED...\n"
+			"       oracle [--sleep] [--count N] [--start S] [--jobs J] [--ops M] "
+			"[--no-shrink]\n"
+			"--sleep: the pools sleep and wake every few operations\n");
 	return 2;
 }
 
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"seed", required_argument, NULL, 's'},
-		{"ops", required_argument, NULL, 'o'},
-		{"count", required_argument, NULL, 'c'},
-		{"start", required_argument, NULL, 'b'},
-		{"jobs", required_argument, NULL, 'j'},
-		{"verbose", no_argument, NULL, 'v'},
-		{"shrink", no_argument, NULL, 'k'},
-		{"no-shrink", no_argument, NULL, 'K'},
-		{NULL, 0, NULL, 0},
+		{"seed", required_argument, NULL, 's'},  {"ops", required_argument, NULL, 'o'},
+		{"count", required_argument, NULL, 'c'}, {"start", required_argument, NULL, 'b'},
+		{"jobs", required_argument, NULL, 'j'},  {"verbose", no_argument, NULL, 'v'},
+		{"shrink", no_argument, NULL, 'k'},      {"no-shrink", no_argument, NULL, 'K'},
+		{"sleep", no_argument, NULL, 'z'},       {NULL, 0, NULL, 0},
 	};
 	uint64_t seed = 0, count = 10000, start = 1;
 	bool one = false, verbose = false, do_shrink = false, no_shrink = false;
@@ -183,6 +180,8 @@ int main(int argc, char **argv)
 			do_shrink = true;
 		else if (c == 'K')
 			no_shrink = true;
+		else if (c == 'z')
+			oracle_sleeps = true;
 		else
 			return usage();
 	if (optind < argc)

@@ -90,6 +90,21 @@ static void check_policy(struct world *w, const struct hazard *h, int pool, int 
 	     h->stream, pool);
 }
 
+uint64_t memory_of(const struct world *w, int dev, uint64_t lo, uint64_t hi)
+{
+	uint64_t covered = 0;
+
+	for (int i = 0; i < w->nseg; i++) {
+		const struct segment *g = &w->seg[i];
+		if (!g->used || g->reservation || !g->addr || g->dev != dev)
+			continue;
+		uint64_t from = g->addr > lo ? g->addr : lo;
+		uint64_t to = g->addr + g->size < hi ? g->addr + g->size : hi;
+		covered += to > from ? to - from : 0;
+	}
+	return covered;
+}
+
 void hand_out(struct world *w, int slot, int pool, int dev, int stream, uint64_t size, void *ptr)
 {
 	struct block *b = &w->blk[slot];
@@ -108,16 +123,7 @@ void hand_out(struct world *w, int slot, int pool, int dev, int stream, uint64_t
 			fail(w, F_OVERLAP, "%#lx+%lu overlaps live block %d at %#lx+%lu",
 			     (unsigned long)lo, (unsigned long)size, i,
 			     (unsigned long)w->blk[i].addr, (unsigned long)w->blk[i].size);
-	uint64_t covered = 0;
-	for (int i = 0; i < w->nseg; i++) {
-		const struct segment *g = &w->seg[i];
-		if (!g->used || g->reservation || !g->addr || g->dev != dev)
-			continue;
-		uint64_t from = g->addr > lo ? g->addr : lo;
-		uint64_t to = g->addr + g->size < hi ? g->addr + g->size : hi;
-		covered += to > from ? to - from : 0;
-	}
-	inside = covered == size;
+	inside = memory_of(w, dev, lo, hi) == size;
 	if (!inside)
 		fail(w, F_OVERLAP, "%#lx+%lu is not wholly memory of device %d", (unsigned long)lo,
 		     (unsigned long)size, dev);

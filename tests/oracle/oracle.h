@@ -264,6 +264,7 @@ struct world {
 	uint64_t now_ms;
 	uint64_t moments;     /* how often the core paused */
 	bool in_function;     /* a host function runs */
+	bool sleeping;        /* sleep.c */
 	uint64_t refused_end; /* end of the range to which access was last refused */
 	uint64_t next_addr, next_handle;
 	uint64_t spare_addr[64], spare_size[64], spare_handle[32];
@@ -424,5 +425,14 @@ void run_program(const struct program *p, bool verbose, struct result *out);
 /* The same in a child process, so that a crash is a result, too. */
 void run_isolated(const struct program *p, struct result *out);
 void shrink(struct program *p, int class);
+
+/* Bytes of [lo, hi) that are memory of dev. */
+uint64_t memory_of(const struct world *w, int dev, uint64_t lo, uint64_t hi);
+
+/* ---- sleep.c ------------------------------------------------------------ */
+
+extern bool oracle_sleeps; /* --sleep */
+/* Between two operations: puts the pools to sleep and wakes them, now and then. */
+void sleep_and_wake(struct world *w);
 
 #endif

@@ -382,6 +382,10 @@ struct world *world_create(const struct program *p, bool verbose)
 	w->fence = fence;
 	w->prog = p;
 	w->cfg = p->cfg;
+	if (oracle_sleeps) {
+		w->cfg.vmm = true;
+		w->cfg.opt.backing = SS_BACKING_VMM;
+	}
 	w->verbose = verbose;
 	w->rng = p->cfg.seed ^ 0x9e3779b97f4a7c15ull;
 	w->next_addr = 0x7f0000000000ull;
@@ -464,6 +468,8 @@ void run_program(const struct program *p, bool verbose, struct result *out)
 			run_op(w, op);
 			if (w->hook)
 				run_hook(w);
+			if (!w->fail_class && !w->full)
+				sleep_and_wake(w);
 			if (w->fail_class || (++every & 7))
 				continue;
 			const char *broken = ss_check(w->core);

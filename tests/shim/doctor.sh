@@ -28,9 +28,10 @@ for quirks in setaccess-some setaccess-tail,unmap-partial,ipc-vmm,lazy-queues \
 	expect 0 'best: vmm' SOMASIM_QUIRKS=$quirks
 done
 expect 0 'best: vmm' SOMASIM_QUIRKS=create-cap SOMASIM_CREATE_CAP=128M
-# Every chunk would be opened to both.
-expect 0 'device 1: best: hip (vmm is for one device' SOMASIM_DEVICES=2
-expect 0 'device 1 vmm: passed' SOMASIM_DEVICES=2 SOMASIM_QUIRKS=setaccess-tail
+expect 0 'device 1: best: vmm' SOMASIM_DEVICES=2 SOMASIM_QUIRKS=setaccess-tail
+expect 0 'device 1: best: vmm' SOMASIM_DEVICES=2 SOMASIM_HIP_VERSION=7.16
+expect 0 'device 1: best: hip (the quirk table forbids vmm beside other devices' SOMASIM_DEVICES=2 SOMASIM_HIP_VERSION=7.14
+expect 0 'device 1: best: hip (another device cannot reach' SOMASIM_DEVICES=2 SOMASIM_PEERS=0
 expect 0 'best: vmm' SOMASIM_HIP_VERSION=6.4
 expect 0 'best: hip (the quirk table' SOMASIM_HIP_VERSION=5.7
 expect 0 'vmm: not offered' SOMASIM_HIP_VERSION=5.7
@@ -47,9 +48,17 @@ expect 1 'vmm: failed: ' SOMASIM_QUIRKS=map-settle SOMASIM_SETTLE_US=10000
 expect 1 'vmm: failed: map, write, verify' SOMASIM_QUIRKS=map-fails
 expect 1 'best: hip (the self-test of vmm failed' SOMASIM_QUIRKS=map-fails SOMASIM_HIP_VERSION=6.4
 expect 1 'backing: hip (auto: the self-test of vmm failed' SOMASIM_QUIRKS=map-fails
-expect 1 'vmm: failed: leave and fill a gap' SOMASIM_QUIRKS=phys-kept
+# Memory that a mapping of the device's file keeps comes back once that is mapped over (V7).
+for release in 6.4 7.2 7.17; do
+	expect 0 'vmm: passed' SOMASIM_QUIRKS=phys-kept SOMASIM_HIP_VERSION=$release
+	expect 0 'device 0: can sleep: yes (' SOMASIM_QUIRKS=phys-kept SOMASIM_HIP_VERSION=$release
+done
+expect 0 'device 0: can sleep: no (the quirk table' SOMASIM_HIP_VERSION=5.7
+expect 1 'device 0: can sleep: no (the self-test of vmm failed)' SOMASIM_QUIRKS=map-fails
+expect 1 'vmm: failed: leave and fill a gap' SOMASIM_QUIRKS=phys-bound
+expect 1 'can sleep: no (memory does not come back' SOMASIM_QUIRKS=phys-bound
 expect 1 'vmm: failed: leave and fill a gap' SOMASIM_QUIRKS=release-leaks
-expect 1 'best: hip' SOMASIM_QUIRKS=phys-kept
+expect 1 'best: hip' SOMASIM_QUIRKS=phys-bound
 expect 1 'best: hip' SOMASIM_QUIRKS=release-leaks
 # (Every device that can has access from the start, so it shows before peers are let in.)
 expect 1 'vmm: failed: ' SOMASIM_QUIRKS=peer-setaccess SOMASIM_DEVICES=2
@@ -93,7 +102,7 @@ mkdir "$dir/state"
 expect 0 '^saved: vmm passed on device 0$' XDG_STATE_HOME="$dir/state"
 expect 0 '^nothing was saved of device 0: No such file or directory (' XDG_STATE_HOME="$dir/none"
 expect 0 '^nothing was saved of device 0: vmm is not offered there$' XDG_STATE_HOME="$dir/state" SOMASIM_QUIRKS=no-vmm
-expect 1 '^nothing was saved of device 0: vmm failed there$' XDG_STATE_HOME="$dir/state" SOMASIM_QUIRKS=release-leaks
+expect 1 '^saved: vmm failed on device 0$' XDG_STATE_HOME="$dir/state" SOMASIM_QUIRKS=release-leaks
 expect 77 '^nothing was saved: vmm was not tried$' XDG_STATE_HOME="$dir/state" SOMASIM_NO_DEVICE=1
 
 options='--timeout 3'
@@ -130,7 +139,7 @@ SOMASIM_QUIRKS=release-leaks "$doctor" doctor --json |
 	python3 -c 'import json, sys
 d = json.load(sys.stdin)
 assert d["verdict"].startswith("usable"), d["verdict"]
-assert d["best"] == ["hip"], d["best"]
+assert d["best"] == ["hip"] and d["can_sleep"] == [False], d
 assert d["runtime"] == "7.2" and any(q["id"] == "V7" for q in d["quirks"])
 assert d["saved"] is None
 assert d["release"] == "ROCm 7.2" and d["known"] and d["library"].endswith("/libamdhip64.so.7"), d' || exit 1
@@ -141,8 +150,8 @@ expect 0 'best: vmm' SOMASIM_HIP_VERSION=7.14
 expect 0 'ROCm 7.14, HIP version 71460850 (7.14)$' SOMASIM_HIP_VERSION=7.14
 expect 0 'ROCm 10.0, HIP version 71526333 (7.15)$' SOMASIM_HIP_VERSION=7.15 SOMASIM_QUIRKS=setaccess-tail
 expect 0 'best: vmm' SOMASIM_HIP_VERSION=7.15 SOMASIM_QUIRKS=setaccess-tail
-expect 1 'ROCm 10.2, HIP version 71726392 (7.17)$' SOMASIM_HIP_VERSION=7.17 SOMASIM_QUIRKS=phys-kept
-expect 1 'vmm: failed: leave and fill a gap' SOMASIM_HIP_VERSION=7.17 SOMASIM_QUIRKS=phys-kept
+expect 1 'ROCm 10.2, HIP version 71726392 (7.17)$' SOMASIM_HIP_VERSION=7.17 SOMASIM_QUIRKS=phys-bound
+expect 1 'vmm: failed: leave and fill a gap' SOMASIM_HIP_VERSION=7.17 SOMASIM_QUIRKS=phys-bound
 expect 0 'newer than ROCm 10.2, HIP version 80000000 (8.0)$' SOMASIM_HIP_VERSION=8.0
 expect 0 '^HIP 8.0 is newer than ROCm 10.2 (HIP 7.17), the newest release' SOMASIM_HIP_VERSION=8.0
 

@@ -26,7 +26,7 @@ files() {
 	find "$1" -type f -name 'verdict-*' | wc -l
 }
 
-untried='vmm was not tried' known='the self-test passed earlier'
+untried='vmm was not tried' known='the self-test passed earlier' failed='vmm failed earlier'
 
 # Nothing is remembered of a doctor that is not asked to, nor of a process without a self-test.
 "$somashim" doctor >"$dir/out" || wrong "$(cat "$dir/out")"
@@ -43,10 +43,11 @@ backing hip "$untried" SOMASHIM_REMEMBER=0
 file=$(find "$dir/state/somashim" -type f)
 [ "$(stat -c %a "$dir/state/somashim" "$file" | tr '\n' ' ')" = '700 600 ' ] || wrong "$(ls -la "$dir/state/somashim")"
 
-# Another runtime, another device, several devices, another user's settings.
+# Another runtime, another device, one more device, another user's settings.
 backing hip "$untried" SOMASIM_HIP_VERSION=6.4
 backing hip "$untried" SOMASIM_ARCH=gfx90a
-backing hip 'vmm is for one device' SOMASIM_DEVICES=2
+backing vmm "$known" SOMASIM_DEVICES=2
+backing hip "$untried" SOMASIM_DEVICES=2
 backing hip 'the device has no vmm' SOMASIM_QUIRKS=no-vmm
 backing hip "$untried" XDG_STATE_HOME="$dir/nowhere"
 backing hip "$untried" XDG_STATE_HOME=state
@@ -64,6 +65,12 @@ backing hip "$untried" A=1
 chmod 700 "$dir/state/somashim"
 backing vmm "$known" A=1
 sed 's/passed/failed/' "$dir/copy" >"$file"
+backing hip "$failed" A=1
+for said in begun 'begun again' pass passedd '' 'passed, and much more than that'; do
+	sed "s/vmm passed/vmm $said/" "$dir/copy" >"$file"
+	backing hip "$untried" A=1
+done
+sed '$d' "$dir/copy" >"$file"
 backing hip "$untried" A=1
 { cat "$dir/copy"; echo more; } >"$file"
 backing hip "$untried" A=1
@@ -82,14 +89,14 @@ backing vmm "$known" A=1
 # A map or a grant that fails later ends the trust.
 for call in hipMemMap:%1 hipMemSetAccess:%1; do
 	backing vmm "$known" SOMASIM_FAIL=$call
-	backing hip "$untried" A=1
+	backing hip "$failed" A=1
 	cp "$dir/copy" "$file"
 done
 # So does a self-test that fails. A device without memory is no reason.
 backing vmm "$known" SOMASIM_FAIL=hipMemCreate:%1
 backing vmm "$known" A=1
 backing hip 'the self-test of vmm failed' SOMASHIM_SELFTEST=1 SOMASIM_QUIRKS=map-fails
-backing hip "$untried" A=1
+backing hip "$failed" A=1
 
 # Without XDG_STATE_HOME it is below the home directory; without either there is no memory.
 unset XDG_STATE_HOME

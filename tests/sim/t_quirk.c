@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Quirks: the one that SOMASIM_QUIRKS names shows its defect. */
 #include <dirent.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "test.h"
 
@@ -30,6 +35,51 @@ static int fds(void)
 		n++;
 	closedir(d);
 	return n;
+}
+
+/* Whoever maps over all of what a mapping keeps lets go of it. */
+static void lets_go(char *va, size_t before, bool by_mapping)
+{
+	for (size_t i = 0; i < 2; i++)
+		for (size_t half = 0; half < 2; half++) {
+			CHECK(before - avail() == (by_mapping ? 2 - i : 2) * CHUNK);
+			CHECK(mmap(va + i * CHUNK + half * CHUNK / 2, CHUNK / 2, PROT_NONE,
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+				   0) != MAP_FAILED);
+		}
+	CHECK(before - avail() == (by_mapping ? 0 : 2) * CHUNK);
+}
+
+/* Does a load end a process? */
+static bool load_faults(const volatile char *p)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		signal(SIGSEGV, SIG_DFL);
+		_exit(*p == 9 ? 0 : 1);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK(WIFSIGNALED(status) ? WTERMSIG(status) == SIGSEGV : WEXITSTATUS(status) == 0);
+	return WIFSIGNALED(status);
+}
+
+/* The device has access to both chunks, and the host to the second, once it was given. */
+static void host_loads(char *va)
+{
+	hipMemAccessDesc host = {{(hipMemLocationType)2, 0}, hipMemAccessFlagsProtReadWrite};
+
+	if (pkey_alloc(0, 0) < 0)
+		exit(77);
+	OK(hipMemset(va, 9, 2 * CHUNK));
+	OK(hipDeviceSynchronize());
+	CHECK(load_faults(va) && load_faults(va + CHUNK));
+	OK(hipMemSetAccess(va + CHUNK, CHUNK, &host, 1));
+	CHECK(load_faults(va) && !load_faults(va + CHUNK));
+	host.flags = hipMemAccessFlagsProtNone;
+	OK(hipMemSetAccess(va + CHUNK, CHUNK, &host, 1));
+	CHECK(load_faults(va + CHUNK));
 }
 
 int main(void)
@@ -75,6 +125,8 @@ int main(void)
 	EXPECT(hipMemSetAccess(va + CHUNK, CHUNK, &rw, 1),
 	       strcmp(q, "setaccess-tail") ? hipSuccess : hipErrorInvalidValue);
 	OK(hipMemSetAccess(va, 2 * CHUNK, &rw, 1));
+	if (!strcmp(q, "host-no-access"))
+		host_loads(va);
 	OK(hipMemset(va, 3, 2 * CHUNK));
 	OK(hipDeviceSynchronize());
 	/* The memset ran within SOMASIM_SETTLE_US; the copy runs after it. */
@@ -86,10 +138,12 @@ int main(void)
 	OK(hipMemRelease(h[0]));
 	OK(hipMemRelease(h[1]));
 	size_t lost = before - avail();
-	if (!strcmp(q, "phys-kept") || !strcmp(q, "release-leaks"))
+	if (!strncmp(q, "phys-", 5) || !strcmp(q, "release-leaks"))
 		CHECK(lost == 2 * CHUNK);
 	else
 		CHECK(lost == (strcmp(q, "unmap-partial") ? 0 : CHUNK));
+	if (!strncmp(q, "phys-", 5))
+		lets_go(va, before, !strcmp(q, "phys-kept"));
 	if (strcmp(q, "unmap-partial"))
 		OK(hipMemAddressFree(va, 8 * CHUNK));
 	CHECK(avail() == before || !strcmp(q, "release-leaks") || !strcmp(q, "unmap-partial"));

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Virtual memory asleep: every chunk is unmapped and released, and frames, blocks and figures stay
+ * as they are. The memory stays claimed meanwhile, so nothing of it moves.
+ *
+ * Locks: none is held.
+ */
+#include "core/backing/vmm.h"
+
+#define TRIES 3 /* drivers now and then refuse a call that succeeds when repeated */
+
+static struct ss_chunk *next_chunk(const struct ss_vmm *v, uint64_t *at)
+{
+	while (*at < v->end) {
+		struct ss_chunk *c = v->frame[*at];
+
+		*at += c ? c->size / v->unit : 1;
+		if (c)
+			return c;
+	}
+	return NULL;
+}
+
+/* The device has bytes back, or (negative, as two's complement) no longer. */
+static void count(struct ss_memory *m, uint64_t delta)
+{
+	atomic_fetch_add(&ss_device_memory(m->core, m->dev)->asleep, delta);
+}
+
+/* Nobody was ever given access to it, so nothing is in it, and the driver would refuse again. */
+static bool is_lost(const struct ss_chunk *c)
+{
+	return c->unopened && !c->waking;
+}
+
+bool ss_memory_mapped_for(const struct ss_memory *m, uint64_t addr)
+{
+	return m->vmm && addr - m->vmm->seg->base < m->vmm->seg->size;
+}
+
+/* ---- to sleep --------------------------------------------------------------------- */
+
+static bool release(struct ss_memory *m, struct ss_chunk *c)
+{
+	if (!c->handle || SS_DRIVE_FREE(m, chunk_release, c->handle, c->size) != SS_OK)
+		return false; /* the same handle is mapped again */
+	c->handle = NULL;
+	count(m, c->size);
+	return true;
+}
+
+/* False: it stays as it is. */
+static bool unmap(struct ss_memory *m, struct ss_chunk *c)
+{
+	if (c->asleep || is_lost(c) || (c->unopened && m->core->info[m->dev].keep_unopened) ||
+	    SS_DRIVE_MAP(m, unmap, (void *)(uintptr_t)c->va, c->size) != SS_OK)
+		return false;
+	c->asleep = true;
+	c->waking = c->unopened = false;
+	return true;
+}
+
+uint64_t ss_memory_sleep(struct ss_memory *m, uint32_t *chunks)
+{
+	struct ss_chunk *c;
+	uint64_t gone = 0;
+
+	if (!m->vmm)
+		return 0;
+	for (uint64_t at = 0; (c = next_chunk(m->vmm, &at));)
+		(void)unmap(m, c);
+	for (uint64_t at = 0; (c = next_chunk(m->vmm, &at));)
+		if (c->asleep && release(m, c)) {
+			gone += c->size;
+			*chunks += 1;
+		}
+	return gone;
+}
+
+/* ---- awake ------------------------------------------------------------------------ */
+
+static enum ss_status create(struct ss_memory *m, struct ss_chunk *c)
+{
+	enum ss_status s = SS_ERR_FAILED;
+
+	for (int i = 0; i < TRIES && s != SS_OK; i++)
+		s = SS_DRIVE_ALLOC(m, chunk_create, c->size, &c->handle);
+	if (s == SS_OK)
+		count(m, -c->size);
+	else
+		c->handle = NULL;
+	return s;
+}
+
+static enum ss_status map(struct ss_memory *m, struct ss_chunk *c)
+{
+	enum ss_status s = SS_ERR_FAILED;
+
+	for (int i = 0; i < TRIES && s != SS_OK; i++)
+		s = SS_DRIVE_MAP(m, map, (void *)(uintptr_t)c->va, c->size, c->handle);
+	if (s == SS_OK) {
+		c->asleep = false;
+		c->waking = c->unopened = true;
+	}
+	return s;
+}
+
+/* [from, to) was opened. Waits until what was mapped can be used, which overwrites it. */
+static enum ss_status opened(struct ss_memory *m, uint64_t from, uint64_t to)
+{
+	enum ss_status s = SS_OK;
+
+	for (uint64_t a = from; a < to && s == SS_OK;) {
+		struct ss_chunk *c = *ss_frame_at(m->vmm, a);
+
+		a += c ? c->size : m->vmm->unit;
+		if (!c || !c->waking)
+			continue;
+		c->waking = false;
+		if (m->core->drv.settle)
+			s = SS_DRIVE_MAP(m, settle, (void *)(uintptr_t)c->va, c->size);
+	}
+	return s;
+}
+
+/* Opens each run of chunks, but for those that are lost. False: not all of them. */
+static enum ss_status open_runs(struct ss_memory *m, bool *all)
+{
+	const struct ss_vmm *v = m->vmm;
+	enum ss_status s = SS_OK;
+	struct ss_chunk *c;
+
+	*all = true;
+	for (uint64_t at = 0; s == SS_OK && (c = next_chunk(v, &at));) {
+		uint64_t va = c->va, end = va + c->size;
+		bool any = c->waking;
+
+		if (is_lost(c))
+			continue;
+		for (; at < v->end && (c = v->frame[at]) && !is_lost(c); end += c->size) {
+			any |= c->waking;
+			at += c->size / v->unit;
+		}
+		if (any && ss_chunks_open_range(m, va, end - va) != SS_OK)
+			*all = false;
+		else if (any)
+			s = opened(m, va, end);
+	}
+	return s;
+}
+
+/* The runs; else each chunk alone; else everything, with memory in the gaps, where access is
+ * accepted only without a gap below. */
+static enum ss_status open_all(struct ss_memory *m)
+{
+	enum ss_status s;
+	struct ss_chunk *c;
+	bool all;
+
+	s = open_runs(m, &all);
+	if (s != SS_OK || all)
+		return s;
+	all = true;
+	for (uint64_t at = 0; s == SS_OK && (c = next_chunk(m->vmm, &at));) {
+		if (!c->waking)
+			continue;
+		if (ss_chunks_open_range(m, c->va, c->size) == SS_OK)
+			s = opened(m, c->va, c->va + c->size);
+		else
+			all = false;
+	}
+	if (s == SS_OK && !all)
+		s = ss_vmm_open(m);
+	return s == SS_OK ? opened(m, m->vmm->seg->base,
+				   m->vmm->seg->base + m->vmm->end * m->vmm->unit) :
+			    s;
+}
+
+/* Memory first: whoever has half of it and waits for the rest, beside another who does the same,
+ * waits for ever. */
+enum ss_status ss_memory_wake(struct ss_memory *m)
+{
+	struct ss_vmm *v = m->vmm;
+	enum ss_status s = SS_OK;
+	struct ss_chunk *c;
+	uint32_t chunks = 0;
+
+	if (!v)
+		return SS_OK;
+	for (uint64_t at = 0; s == SS_OK && (c = next_chunk(v, &at));)
+		if (c->asleep && !c->handle)
+			s = create(m, c);
+	for (uint64_t at = 0; s == SS_OK && (c = next_chunk(v, &at));)
+		if (c->asleep)
+			s = map(m, c);
+	if (s == SS_OK)
+		s = open_all(m);
+	if (s != SS_OK)
+		(void)ss_memory_sleep(m, &chunks);
+	return s;
+}

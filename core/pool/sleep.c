@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * All pools asleep: what is live in virtual memory is saved, and all its chunks go. The pools stay
+ * entered and claimed until they are awake, so none of them maps, releases or ends.
+ *
+ * A hit needs no device. So blocks may become live or free meanwhile: a block that is handed out
+ * after the list was made has no contents, and one that is freed needs none.
+ *
+ * Locks: none is held.
+ */
+#include <stdlib.h>
+
+#include "core/backing/device_memory.h"
+#include "core/pool/pool_state.h"
+#include "core/sleep.h"
+#include "core/statistics.h"
+
+#define SLACK (64ull << 10) /* free bytes between two live blocks that are saved with them */
+
+struct range {
+	uint64_t va, size;
+	size_t pool; /* of struct ss_asleep */
+};
+
+struct ss_asleep {
+	struct ss_core *core;
+	const struct ss_sleep_store *store;
+	struct ss_pool **pool;
+	size_t pools;
+	struct range *range;
+	size_t ranges;
+	uint64_t live, bytes; /* of blocks, and of ranges */
+};
+
+/* ---- pools ----------------------------------------------------------------------------- */
+
+/* Can its memory go? What other processes map stays. */
+static bool can_sleep(const struct ss_pool *pool)
+{
+	return pool->mem.vmm && !pool->shared;
+}
+
+/* Where access is accepted only without a gap below, what is idle in the middle is not released:
+ * the gap would have to be filled again. */
+static void release_idle(struct ss_pool *pool)
+{
+	if (!ss_core_of(pool)->info[pool->mem.dev].access_prefix)
+		(void)ss_memory_release(&pool->mem, 0, UINT64_MAX);
+}
+
+static bool enter_pools(struct ss_asleep *a, struct ss_slept *out)
+{
+	size_t room = 0;
+
+	SS_POOLS_EACH(pool, a->core, -1)
+		room++;
+	a->pool = calloc(room + 1, sizeof(*a->pool));
+	if (!a->pool)
+		return false;
+	SS_POOLS_EACH(pool, a->core, -1) {
+		release_idle(pool);
+		out->held += ss_reserved(pool);
+		/* (One that was made meanwhile stays awake.) */
+		if (!can_sleep(pool) || a->pools == room || !ss_pool_ref(pool))
+			continue;
+		if (ss_memory_claim(&pool->mem, true, NULL)) {
+			atomic_store(&pool->mem.sleeps, true);
+			a->pool[a->pools++] = pool;
+		} else {
+			ss_pool_unref(pool);
+		}
+	}
+	return true;
+}
+
+static void leave_pools(struct ss_asleep *a)
+{
+	for (size_t i = 0; i < a->pools; i++) {
+		atomic_store(&a->pool[i]->mem.sleeps, false);
+		ss_memory_unclaim(&a->pool[i]->mem);
+		ss_pool_unref(a->pool[i]);
+	}
+	free(a->pool);
+	free(a->range);
+	free(a);
+}
+
+/* ---- what is live ---------------------------------------------------------------------- */
+
+/* Which of the pools that sleep holds the address? SIZE_MAX: none. */
+static size_t pool_of(const struct ss_asleep *a, uint64_t addr)
+{
+	for (size_t i = 0; i < a->pools; i++)
+		if (ss_memory_mapped_for(&a->pool[i]->mem, addr))
+			return i;
+	return SIZE_MAX;
+}
+
+static int by_address(const void *x, const void *y)
+{
+	const struct range *a = x, *b = y;
+
+	return a->va < b->va ? -1 : a->va > b->va;
+}
+
+/* Neighbours become one range. A gap is longer than SLACK, so there is memory between them. */
+static void merge(struct ss_asleep *a)
+{
+	size_t n = 0;
+
+	qsort(a->range, a->ranges, sizeof(*a->range), by_address);
+	for (size_t i = 0; i < a->ranges; i++) {
+		struct range *last = n ? &a->range[n - 1] : NULL, r = a->range[i];
+
+		if (last && last->pool == r.pool && r.va - (last->va + last->size) < SLACK)
+			last->size = r.va + r.size - last->va;
+		else
+			a->range[n++] = r;
+	}
+	a->ranges = n;
+	for (size_t i = 0; i < n; i++)
+		a->bytes += a->range[i].size;
+}
+
+static bool list_live(struct ss_asleep *a)
+{
+	struct ss_block_entry *block = NULL;
+	size_t count = ss_blocks_list(a->core, &block), pool;
+
+	if (count == SIZE_MAX)
+		return false;
+	a->range = calloc(count + 1, sizeof(*a->range));
+	for (size_t i = 0; a->range && i < count; i++) {
+		pool = pool_of(a, block[i].address);
+		if (pool == SIZE_MAX)
+			continue;
+		a->range[a->ranges++] = (struct range){block[i].address, block[i].rounded, pool};
+		a->live += block[i].rounded;
+	}
+	free(block);
+	if (a->range)
+		merge(a);
+	return a->range;
+}
+
+/* ---- to sleep -------------------------------------------------------------------------- */
+
+static int device_of(const struct ss_asleep *a, const struct range *r)
+{
+	return a->pool[r->pool]->mem.dev;
+}
+
+static bool save(struct ss_asleep *a)
+{
+	const struct ss_sleep_store *store = a->store;
+	bool ok = store->open(store->ctx, a->bytes);
+
+	for (size_t i = 0; ok && i < a->ranges; i++)
+		ok = store->save(store->ctx, device_of(a, &a->range[i]), a->range[i].va,
+				 a->range[i].size);
+	ok = ok && store->flush(store->ctx);
+	if (!ok)
+		store->close(store->ctx);
+	return ok;
+}
+
+/* What the devices say that they have left, of those that a pool sleeps on. */
+static uint64_t devices_free(const struct ss_asleep *a)
+{
+	struct ss_core *core = a->core;
+	uint64_t sum = 0, left, seen = 0;
+
+	for (size_t i = 0; i < a->pools; i++) {
+		int dev = a->pool[i]->mem.dev;
+
+		if (!(seen >> dev & 1) && ss_device_left(core, dev, &left))
+			sum += left;
+		seen |= 1ull << dev;
+	}
+	return sum;
+}
+
+enum ss_status ss_core_sleep(struct ss_core *core, const struct ss_sleep_store *store,
+			     struct ss_asleep **asleep, struct ss_slept *out)
+{
+	struct ss_asleep *a = calloc(1, sizeof(*a));
+	enum ss_status s = SS_ERR_NOMEM;
+	uint64_t before;
+
+	*out = (struct ss_slept){0};
+	if (!a)
+		return s;
+	a->core = core;
+	a->store = store;
+	if (enter_pools(a, out) && list_live(a))
+		s = save(a) ? SS_OK : SS_ERR_FAILED;
+	if (s != SS_OK) {
+		leave_pools(a);
+		return s;
+	}
+	before = devices_free(a);
+	for (size_t i = 0; i < a->pools; i++)
+		out->gone += ss_memory_sleep(&a->pool[i]->mem, &out->chunks);
+	out->seen = ss_minus(devices_free(a), before);
+	out->stays = out->held - out->gone;
+	out->live = a->live;
+	out->ranges = (uint32_t)a->ranges;
+	*asleep = a;
+	return SS_OK;
+}
+
+/* ---- awake ------------------------------------------------------------------------------ */
+
+/* An attempt that fails half way would take what others need meanwhile. */
+static bool has_room(struct ss_asleep *a)
+{
+	for (size_t i = 0; i < a->pools; i++) {
+		int dev = a->pool[i]->mem.dev;
+		uint64_t left;
+
+		if (ss_device_left(a->core, dev, &left) && left < ss_asleep_bytes(a->core, dev))
+			return false;
+	}
+	return true;
+}
+
+static bool restore(struct ss_asleep *a)
+{
+	const struct ss_sleep_store *store = a->store;
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < a->ranges; i++)
+		ok = store->restore(store->ctx, device_of(a, &a->range[i]), a->range[i].va,
+				    a->range[i].size);
+	/* Whatever was enqueued must end before the memory goes again. */
+	return store->flush(store->ctx) && ok;
+}
+
+enum ss_status ss_core_wake(struct ss_asleep *a)
+{
+	enum ss_status s = has_room(a) ? SS_OK : SS_ERR_NOMEM;
+	uint32_t chunks = 0;
+	size_t woken;
+
+	for (woken = 0; s == SS_OK && woken < a->pools; woken++)
+		s = ss_memory_wake(&a->pool[woken]->mem);
+	if (s == SS_OK && !restore(a))
+		s = SS_ERR_FAILED;
+	if (s != SS_OK) {
+		while (woken--)
+			(void)ss_memory_sleep(&a->pool[woken]->mem, &chunks);
+		return s;
+	}
+	a->store->close(a->store->ctx);
+	leave_pools(a);
+	return SS_OK;
+}
+
+uint64_t ss_asleep_bytes(struct ss_core *core, int dev)
+{
+	return atomic_load(&ss_device_memory(core, dev)->asleep);
+}

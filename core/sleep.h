@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sleep: the pools give the memory of the device away that is mapped for them, with what is live in
+ * it kept elsewhere, and take it back at the same addresses. See docs/decisions.md.
+ */
+#ifndef SS_CORE_SLEEP_H
+#define SS_CORE_SLEEP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/driver.h"
+
+struct ss_core;
+struct ss_asleep;
+
+/* Where contents are kept meanwhile. `save` and `restore` are called for the same ranges in the
+ * same order, each range with device memory that is mapped; `flush` ends a series of either, and
+ * returns when the device has read, or has, all of it. False: it could not be done. All are called
+ * by the thread that puts to sleep or wakes, with no lock held. */
+struct ss_sleep_store {
+	void *ctx;
+	bool (*open)(void *ctx, uint64_t bytes); /* room for so much, before anything is saved */
+	bool (*save)(void *ctx, int dev, uint64_t va, uint64_t size);
+	bool (*restore)(void *ctx, int dev, uint64_t va, uint64_t size);
+	bool (*flush)(void *ctx);
+	void (*close)(void *ctx); /* after open, whatever it returned: nothing is needed any more */
+};
+
+/* Bytes. */
+struct ss_slept {
+	uint64_t held;  /* that the pools had of the devices */
+	uint64_t live;  /* of them in use, in memory that can sleep */
+	uint64_t gone;  /* that the driver took back */
+	uint64_t stays; /* on whole segments, in pools of other processes too, or refused */
+	uint64_t seen;  /* by which the devices' own free figures rose: others disturb them */
+	uint32_t chunks, ranges;
+};
+
+/* Puts all pools to sleep. The caller has found every device idle, and sees to it that nobody gives
+ * one work until ss_core_wake() has returned SS_OK; allocations and frees that need no device may
+ * go on. Whoever has to map, or resets a device, waits meanwhile, and asks by watch.wake (core.h)
+ * to be woken. On failure, SS_ERR_NOMEM where host memory is out or SS_ERR_FAILED where the store
+ * failed, everything is as it was, but that idle memory was released. *asleep: for
+ * ss_core_wake(). */
+enum ss_status ss_core_sleep(struct ss_core *core, const struct ss_sleep_store *store,
+			     struct ss_asleep **asleep, struct ss_slept *out);
+/* Brings everything back, or nothing. SS_ERR_NOMEM: a device has no room for all of it; SS_ERR_..:
+ * it was refused, or the store failed. Then everything still sleeps; call it again. */
+enum ss_status ss_core_wake(struct ss_asleep *asleep);
+/* Bytes of `dev` that sleep. Any thread. */
+uint64_t ss_asleep_bytes(struct ss_core *core, int dev);
+
+#endif
