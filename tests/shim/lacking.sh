@@ -29,7 +29,7 @@ says 'convert: functions have no names'
 works "$somashim" check "$program" 20
 says 'check: functions have no names'
 works "$somashim" top --once
-if command -v script >/dev/null; then
+if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
 	timeout 20 script -qec "$somashim top" /dev/null >"$dir/out" 2>&1 </dev/null && fail 'top has a screen'
 	says 'top: this build has no screen, since ncurses was missing'
 fi
