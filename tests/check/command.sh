@@ -100,7 +100,7 @@ says '^========= ERROR SUMMARY: 2 errors$'
 check 0 --error-exitcode 9 --tool init "$corpus" right-copies_what_is_half_new
 check 9 --error-exitcode 9 --tool init --init-percent 50 "$corpus" right-copies_what_is_half_new
 check 0 --error-exitcode 9 --tool init --init-percent 51 "$corpus" right-copies_what_is_half_new
-for program in right-copies_what_a_kernel_may_have_written right-copies_what_is_written race-download; do
+for program in right-copies_what_a_kernel_may_have_written right-copies_what_is_written; do
 	check 0 --error-exitcode 9 --tool init,unused,bounds "$corpus" $program
 	silent 'never written'
 done
