@@ -28,7 +28,8 @@ struct ss_check_report {
 };
 
 /* Takes the frames out of a site, and notes their place in `stacks`. A site that has a number in
- * their place has those of the site that had it with them; `numbers` are those of one file. */
+ * their place has those of the site that had it with them, and so has a stream; `numbers` are those
+ * of one file. */
 void ss_stack_keep(struct ss_check_report *f, json_t *site, json_t *numbers);
 /* Gives them back. Returns the place; -1: there are none. */
 json_int_t ss_stack_attach(const struct ss_check_report *f, json_t *site);

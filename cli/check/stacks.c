@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Call stacks: equal ones are one array, which many findings share. */
+/* Call stacks: equal ones are one array, which many findings share. Streams that are told once. */
 #include "cli/check/fields.h"
 #include "cli/check/found.h"
 
@@ -19,11 +19,28 @@ static json_int_t place_of(struct ss_check_report *f, json_t *frames)
 	return place;
 }
 
+/* A stream that is only a number is the one that had it with all that is known of it. */
+static void stream_keep(json_t *site, json_t *numbers)
+{
+	json_t *stream = json_object_get(site, "stream");
+	char key[32];
+
+	if (!stream)
+		return;
+	snprintf(key, sizeof(key), "stream %" JSON_INTEGER_FORMAT,
+		 json_integer_value(json_object_get(stream, "number")));
+	if (json_object_get(stream, "kind"))
+		json_object_set(numbers, key, stream);
+	else if (json_object_get(numbers, key))
+		json_object_set(site, "stream", json_object_get(numbers, key));
+}
+
 void ss_stack_keep(struct ss_check_report *f, json_t *site, json_t *numbers)
 {
 	json_t *number = json_object_get(site, "stack"), *frames = json_object_get(site, "frames");
 	char key[24];
 
+	stream_keep(site, numbers);
 	json_object_del(site, "place");
 	snprintf(key, sizeof(key), "%" JSON_INTEGER_FORMAT, json_integer_value(number));
 	if (json_is_array(frames)) {

@@ -3,7 +3,8 @@
  * Findings as text in the log, or as lines of JSON in the file of SOMASHIM_CHECK_FILE, which
  * `somashim check` reads. A finding is written when it is made, so a program that crashes later has
  * said it. The lines of the file: {"kind": "finding", ..}, one each, in which a call stack has its
- * frames where its number, "stack", stands for the first time; at the end {"kind": "count",
+ * frames where its number, "stack", stands for the first time, and so has a stream its handle,
+ * device and kind; at the end {"kind": "count",
  * ..} with how often a finding of this number was seen, if more than once, and {"kind": "summary",
  * ..}.
  *
@@ -208,20 +209,29 @@ static void put_json_frames(FILE *out, uint32_t stack)
 	fputc(']', out);
 }
 
-static void put_json_site(FILE *out, const char *name, const struct ss_check_site *site)
+/* What a stream is stands where its number stands first, too. */
+static void put_json_stream(FILE *out, const struct ss_check_stream *s)
 {
 	static const char *const kinds[] = {"null", "blocking", "non-blocking"};
+	static uint8_t written[4096]; /* of the first ones; others are told each time */
+	const bool may_be = s->number < 8 * sizeof(written);
 
+	fprintf(out, ", \"stream\": {\"number\": %" PRIu64, s->number);
+	if (!may_be || !(written[s->number / 8] & 1u << s->number % 8))
+		fprintf(out, ", \"handle\": %" PRIuPTR ", \"device\": %d, \"kind\": \"%s\"",
+			(uintptr_t)s->handle, s->dev, kinds[s->kind]);
+	if (may_be)
+		written[s->number / 8] |= (uint8_t)(1u << s->number % 8);
+	fputc('}', out);
+}
+
+static void put_json_site(FILE *out, const char *name, const struct ss_check_site *site)
+{
 	if (!site->what)
 		return;
 	fprintf(out, ", \"%s\": {\"call\": \"%s\"", name, site->what);
 	if (site->stream.number)
-		fprintf(out,
-			", \"stream\": {\"number\": %" PRIu64 ", \"handle\": %" PRIuPTR
-			", \"device\": %d, "
-			"\"kind\": \"%s\"}",
-			site->stream.number, (uintptr_t)site->stream.handle, site->stream.dev,
-			kinds[site->stream.kind]);
+		put_json_stream(out, &site->stream);
 	if (site->kernel) {
 		fprintf(out, ", \"kernel\": ");
 		put_string(out, site->kernel);

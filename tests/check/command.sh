@@ -100,7 +100,7 @@ says '^========= ERROR SUMMARY: 2 errors$'
 check 0 --error-exitcode 9 --tool init "$corpus" right-copies_what_is_half_new
 check 9 --error-exitcode 9 --tool init --init-percent 50 "$corpus" right-copies_what_is_half_new
 check 0 --error-exitcode 9 --tool init --init-percent 51 "$corpus" right-copies_what_is_half_new
-for program in right-copies_what_a_kernel_may_have_written right-copies_what_is_written race-download; do
+for program in right-copies_what_a_kernel_may_have_written right-copies_what_is_written; do
 	check 0 --error-exitcode 9 --tool init,unused,bounds "$corpus" $program
 	silent 'never written'
 done
@@ -223,6 +223,9 @@ assert len(sites) == 1800 and len(with_frames) == len(set(with_frames)) == 20 + 
 found = json.load(open(sys.argv[1] + '/found.json'))['findings']
 stacks = {tuple(json.dumps(f[k]['frames']) for k in ('use', 'alloc', 'free')) for f in found}
 assert len(found) == len(stacks) == 600, len(stacks)
+streams = [s['stream'] for s in sites]
+assert sum('kind' in s for s in streams) == 1 and len({s['number'] for s in streams}) == 1, streams[:3]
+assert all(f[k]['stream']['kind'] == 'non-blocking' for f in found for k in ('use', 'alloc', 'free'))
 assert not any('stack' in f[k] or 'place' in f[k] for f in found for k in ('use', 'alloc', 'free'))
 END
 check 9 --error-exitcode 9 --print-limit 5 "$corpus" many 2 5

@@ -91,8 +91,7 @@ const struct program wrong_marks[] = {
 	 "use-before-alloc hipMemsetAsync 2 1"},
 	{"mark-used-after-return", used_after_return, "use-after-free hipMemsetAsync 1 1"},
 	{"mark-returned-twice", returned_twice, "double-free somashim_returned 1 1"},
-	{"mark-reused", reused_on_another_stream,
-	 "use-before-alloc hipMemsetAsync 3 2"},
+	{"mark-reused", reused_on_another_stream, "use-before-alloc hipMemsetAsync 3 2"},
 	{0},
 };
 
