@@ -121,9 +121,9 @@ static int print_json(const struct arguments *a, const struct ss_events *ev,
 		      const struct ss_replay_result *r)
 {
 	return ss_json_print(json_pack(
-		"{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, "
+		"{s:i, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, "
 		"s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o, s:o, s:o*}",
-		"reserved_peak", (json_int_t)r->reserved_peak, "used_peak",
+		"version", 1, "reserved_peak", (json_int_t)r->reserved_peak, "used_peak",
 		(json_int_t)r->used_peak, "ratio",
 		ss_json_rounded(ss_ratio(r->reserved_peak, r->used_peak)), "allocations",
 		(json_int_t)r->allocations, "frees", (json_int_t)r->frees, "failed",

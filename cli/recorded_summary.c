@@ -49,7 +49,8 @@ static void raise_peaks(struct figures *f, const struct ss_level *level)
 	f->reserved_peak = level->reserved > f->reserved_peak ? level->reserved : f->reserved_peak;
 }
 
-/* What a ring has before its beginning was there at once, so it is no peak before all of it came. */
+/* What a ring has before its beginning was there at once, so it is no peak before all of it
+ * came. */
 static bool play(struct ss_trace_reader *r, struct figures *f)
 {
 	struct ss_sites none = {0};

@@ -171,6 +171,7 @@ int ss_top_print_json(const struct ss_top_sample *s, const char *directory)
 					integer(d->total), "used", integer(d->used), "reserved",
 					integer(d->reserved), "in_flight", integer(d->in_flight)));
 	}
-	return ss_json_print(json_pack("{s:o, s:o, s:o}", "directory", ss_json_text(directory),
-				       "processes", processes, "devices", sums));
+	return ss_json_print(json_pack("{s:i, s:o, s:o, s:o}", "version", 1, "directory",
+				       ss_json_text(directory), "processes", processes, "devices",
+				       sums));
 }

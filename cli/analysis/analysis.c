@@ -174,6 +174,18 @@ static bool read_sites(struct ss_analysis *a, struct ss_trace_reader *r,
 	return true;
 }
 
+static void suppress(struct ss_analysis *a, const struct ss_analysis_config *config)
+{
+	for (size_t i = 0; config->suppressed && i < a->sites.count; i++) {
+		struct ss_site *s = &a->sites.site[i];
+		if (s->live_blocks && config->suppressed(config->suppressions, &a->sites, s)) {
+			s->suppressed = true;
+			a->suppressed_blocks += s->live_blocks;
+			a->suppressed_bytes += s->live;
+		}
+	}
+}
+
 struct ss_analysis *ss_analysis_run(const char *path, const struct ss_analysis_config *config,
 				    char *err, size_t err_size)
 {
@@ -187,8 +199,10 @@ struct ss_analysis *ss_analysis_run(const char *path, const struct ss_analysis_c
 		}
 		return NULL;
 	}
-	if (!read_process(a, r, path) || !read_sites(a, r, config) || !run(a, r, config) ||
-	    !ss_rank_sites(a)) {
+	bool good = read_process(a, r, path) && read_sites(a, r, config) && run(a, r, config);
+	if (good)
+		suppress(a, config);
+	if (!good || !ss_rank_sites(a)) {
 		snprintf(err, err_size, "%s: out of memory", path);
 		ss_analysis_free(a);
 		a = NULL;

@@ -169,6 +169,7 @@ struct ss_analysis {
 	enum ss_trace_end end;
 	uint64_t real_offset; /* plus a time: nanoseconds since 1970 */
 	uint64_t lost_events, lost_stacks, lost_names, unknown_frees, lost_frees, reset_blocks;
+	uint64_t suppressed_blocks, suppressed_bytes; /* live at the end, and no leak */
 	/* Before the recording begins, as that of a ring does */
 	uint64_t lived_blocks, lived_bytes;
 
@@ -204,6 +205,10 @@ struct ss_analysis_config {
 	bool charts;    /* fill in groups, time lines, lives and address maps */
 	size_t lives;   /* blocks whose lives are kept, in all */
 	size_t samples; /* of a time line at most; a power of two */
+	/* Is what the call site keeps no leak? NULL: all is */
+	bool (*suppressed)(void *suppressions, const struct ss_sites *s,
+			   const struct ss_site *site);
+	void *suppressions;
 	void (*progress)(void *arg, double part); /* may be NULL */
 	void *arg;
 };

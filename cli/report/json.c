@@ -196,6 +196,7 @@ static json_t *site_json(const struct ss_analysis *a, const struct ss_sites *sit
 	};
 	for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++)
 		json_object_set_new(o, counts[k].name, count(counts[k].n));
+	json_object_set_new(o, "suppressed", json_boolean(s->suppressed));
 	json_object_set_new(o, "grows", json_boolean(ss_site_grows(s)));
 	double ns = a->last_ns > a->first_ns ? (double)(a->last_ns - a->first_ns) : 1;
 	json_object_set_new(o, "peak_time", time_of(a, s->peak_ns));
@@ -339,6 +340,8 @@ json_t *ss_report_process_json(const struct ss_analysis *a, bool charts)
 		{"unknown_frees", a->unknown_frees},
 		{"lost_frees", a->lost_frees},
 		{"reset_blocks", a->reset_blocks},
+		{"suppressed_blocks", a->suppressed_blocks},
+		{"suppressed_bytes", a->suppressed_bytes},
 		{"lived_blocks", a->lived_blocks},
 		{"lived_bytes", a->lived_bytes},
 		{"begin_ns", a->first_ns + a->real_offset},

@@ -22,6 +22,10 @@ json_t *ss_report_process_json(const struct ss_analysis *a, bool charts);
 json_t *ss_report_chart_json(const struct ss_analysis *a);
 json_t *ss_report_ranks_json(const struct ss_over_ranks *o);
 
+/* All call sites of the processes as CSV, or those of a difference. */
+void ss_report_csv(FILE *out, struct ss_analysis *const *list, size_t count);
+void ss_report_difference_csv(FILE *out, const struct ss_difference *d);
+
 /* Two recordings beside each other, named `a` and `b`. `most` is the number of call sites. */
 void ss_report_difference_text(FILE *out, const struct ss_difference *d, const char *a,
 			       const char *b, size_t most);

@@ -260,6 +260,15 @@ static void print_row(FILE *out, const struct ss_analysis *a, int kind, const st
 	}
 }
 
+static void print_suppressed(FILE *out, const struct ss_analysis *a)
+{
+	if (a->suppressed_blocks) {
+		fprintf(out, "\n%s, but suppressed: %" PRIu64 " %s, %s\n", ss_report_leaks_title(a),
+			a->suppressed_blocks, ss_plural(a->suppressed_blocks, "block", "blocks"),
+			bytes(a->suppressed_bytes));
+	}
+}
+
 static void print_rankings(FILE *out, const struct ss_analysis *a, size_t most)
 {
 	const struct {
@@ -353,5 +362,6 @@ void ss_report_text(FILE *out, const struct ss_analysis *a, size_t most)
 	print_peaks(out, a);
 	print_devices(out, a, most);
 	print_rankings(out, a, most);
+	print_suppressed(out, a);
 	print_spent(out, a);
 }
