@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/convert/convert.h"
 #include "cli/progress.h"
+#include "cli/snapshot/snapshot_trace.h"
 #include "cli/trace_files.h"
 #include "cli/writers/output.h"
 
@@ -111,7 +112,9 @@ static const struct argp argp = {
 	.parser = parse,
 	.children = ss_arguments_common,
 	.args_doc = "FILE",
-	.doc = "Writes a recording of `somashim record' in the format of another program.\v ",
+	.doc = "Writes a recording of `somashim record', or a memory snapshot of PyTorch, in the "
+	       "format "
+	       "of another program.\v ",
 	.help_filter = help_filter,
 };
 
@@ -185,10 +188,21 @@ static int convert_devices(const struct arguments *a)
 int ss_cmd_convert(int argc, char **argv)
 {
 	struct arguments a = {.config.device = -1};
+	char path[64], err[1024];
+	int made = -1; /* the recording of a snapshot */
 
 	ss_arguments_parse(&argp, argc, argv, 0, &a);
 	a.config.progress = isatty(STDERR_FILENO) ? draw : NULL;
-	return a.format->one_device || a.config.device >= 0 ?
-		       convert_devices(&a) :
-		       convert(&a, &a.config, a.output, true);
+	if (!ss_is_trace(a.config.path) && ss_is_snapshot(a.config.path, true)) {
+		made = ss_snapshot_trace(a.config.path, path, err, sizeof(err));
+		if (made < 0)
+			return ss_cli_error("convert: %s", err);
+		a.config.path = path;
+	}
+	int status = a.format->one_device || a.config.device >= 0 ?
+			     convert_devices(&a) :
+			     convert(&a, &a.config, a.output, true);
+	if (made >= 0)
+		close(made);
+	return status;
 }

@@ -14,6 +14,7 @@
 #include "cli/report_conditions.h"
 #include "cli/report_run.h"
 #include "cli/report_suppressions.h"
+#include "cli/snapshot/snapshot_trace.h"
 #include "cli/trace_files.h"
 #include "cli/writers/json.h"
 #include "cli/writers/output.h"
@@ -146,7 +147,8 @@ static const struct argp argp = {
 	.doc = "Shows what recordings say about device memory: peaks and who held the memory, what "
 	       "was "
 	       "never freed, waste, waits, failures.\v"
-	       "FILE is a recording of `somashim record', or a directory of them. Several are "
+	       "FILE is a recording of `somashim record', a memory snapshot of PyTorch, or a "
+	       "directory of them. Several are "
 	       "compared "
 	       "as the ranks of a job. Files of `somashim check --json' or SOMASHIM_CHECK_FILE "
 	       "become "
@@ -188,9 +190,23 @@ static struct ss_analysis *analyze_one(const struct arguments *a, const char *pa
 		.suppressions = a->suppressions,
 		.progress = bar ? draw : NULL,
 		.arg = progress};
-	char err[1024];
-	struct ss_analysis *result = ss_analysis_run(path, &config, err, sizeof(err));
+	char err[1024], made[64];
+	struct ss_analysis *result = NULL;
 
+	if (!ss_is_trace(path) && ss_is_snapshot(path, true)) {
+		int fd = ss_snapshot_trace(path, made, err, sizeof(err));
+		if (fd >= 0) {
+			result = ss_analysis_run(made, &config, err, sizeof(err));
+			close(fd);
+		}
+		if (result && !ss_analysis_rename(result, path)) {
+			ss_analysis_free(result);
+			result = NULL;
+			snprintf(err, sizeof(err), "%s: out of memory", path);
+		}
+	} else {
+		result = ss_analysis_run(path, &config, err, sizeof(err));
+	}
 	if (bar)
 		ss_progress_clear();
 	if (!result)

@@ -129,10 +129,11 @@ bool ss_conditions_hold(const struct ss_conditions *c, struct ss_analysis *const
 
 static double side_figure(const struct ss_difference_side *s, enum ss_condition_figure f)
 {
-	const double figure[SS_CONDITION_FIGURES] = {
-		[SS_CONDITION_PEAK] = s->used_peak,    [SS_CONDITION_RESERVED] = s->reserved_peak,
-		[SS_CONDITION_LEAKS] = s->end,         [SS_CONDITION_FAILURES] = s->failures,
-		[SS_CONDITION_ALLOCATIONS] = s->allocs};
+	const double figure[SS_CONDITION_FIGURES] = {[SS_CONDITION_PEAK] = s->used_peak,
+						     [SS_CONDITION_RESERVED] = s->reserved_peak,
+						     [SS_CONDITION_LEAKS] = s->end,
+						     [SS_CONDITION_FAILURES] = s->failures,
+						     [SS_CONDITION_ALLOCATIONS] = s->allocs};
 
 	return figure[f];
 }

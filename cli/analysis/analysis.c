@@ -214,6 +214,17 @@ struct ss_analysis *ss_analysis_run(const char *path, const struct ss_analysis_c
 	return a;
 }
 
+bool ss_analysis_rename(struct ss_analysis *a, const char *path)
+{
+	char *copy = strdup(path);
+
+	if (copy) {
+		free(a->path);
+		a->path = copy;
+	}
+	return copy != NULL;
+}
+
 void ss_analysis_free(struct ss_analysis *a)
 {
 	if (!a)

@@ -217,6 +217,8 @@ struct ss_analysis_config {
 struct ss_analysis *ss_analysis_run(const char *path, const struct ss_analysis_config *config,
 				    char *err, size_t err_size);
 void ss_analysis_free(struct ss_analysis *a);
+/* The path that the report names. False: out of memory. */
+bool ss_analysis_rename(struct ss_analysis *a, const char *path);
 
 /* What a report calls a cause: a static string. */
 const char *ss_wait_name(enum ss_trace_wait_cause cause);

@@ -70,7 +70,7 @@ void ss_report_csv(FILE *out, struct ss_analysis *const *list, size_t count)
 	for (size_t p = 0; p < count; p++) {
 		for (size_t i = 0; i < list[p]->sites.count; i++) {
 			const struct ss_site *s = &list[p]->sites.site[i];
-			if (s->allocs || s->waits || s->failed || s->live)
+			if (s->allocs || s->peak || s->waits || s->failed)
 				put_site(out, list[p], (uint32_t)i);
 		}
 	}

@@ -219,7 +219,7 @@ static json_t *sites_json(const struct ss_analysis *a, bool numbers)
 
 	for (size_t i = 0; i < a->sites.count; i++) {
 		const struct ss_site *s = &a->sites.site[i];
-		if (s->allocs || s->waits || s->failed)
+		if (s->allocs || s->peak || s->waits || s->failed)
 			json_array_append_new(list, site_json(a, &a->sites, i, numbers));
 	}
 	return list;

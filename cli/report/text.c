@@ -50,7 +50,11 @@ static void print_process(FILE *out, const struct ss_analysis *a)
 		a->command[0] ? a->command :
 		a->exe[0]     ? a->exe :
 				"program not known");
-	fprintf(out, "  process %" PRIu32 "%s%s", a->pid, a->host[0] ? " on " : "", a->host);
+	if (a->pid)
+		fprintf(out, "  process %" PRIu32 "%s%s", a->pid, a->host[0] ? " on " : "",
+			a->host);
+	else
+		fprintf(out, "  process not known");
 	if (a->rank >= 0)
 		fprintf(out, ", rank %d", a->rank);
 	if (a->rank >= 0 && a->ranks >= 0)
