@@ -37,12 +37,29 @@ struct arguments {
 	enum ss_by by;
 	bool json, csv, diff;
 	struct ss_conditions fail_if;
+	struct ss_part part;
+	const char *phase; /* NULL: all of the recording */
+	uint64_t phase_number;
 	const char *suppressions_path;
 	struct ss_suppressions *suppressions; /* NULL: none */
 	struct ss_symbol_files *symbols;
 };
 
-enum { JSON = 256, CSV, TOP, BY, DEBUG_PATH, DETAILS, RUN, DIFF, FAIL_IF, SUPPRESSIONS };
+enum {
+	JSON = 256,
+	CSV,
+	TOP,
+	BY,
+	DEBUG_PATH,
+	DETAILS,
+	RUN,
+	DIFF,
+	FAIL_IF,
+	SUPPRESSIONS,
+	PHASE,
+	FROM,
+	TO
+};
 
 static const struct argp_option options[] = {
 	{"output", 'o', "FILE", 0,
@@ -54,6 +71,10 @@ static const struct argp_option options[] = {
 	 "more "
 	 "(peak>8G; leaks; with --diff: peak>5%); may be given several times",
 	 0},
+	{"phase", PHASE, "NAME[#N]", 0,
+	 "Only that range of roctx: the one with the highest peak, or the Nth of its name", 0},
+	{"from", FROM, "SECONDS", 0, "Only what happened from then on (1.5; 20ms)", 0},
+	{"to", TO, "SECONDS", 0, "... and until then", 0},
 	{"suppressions", SUPPRESSIONS, "FILE", 0,
 	 "What is no leak: lines of the form `leak FUNCTION...', as for `somashim check'", 0},
 	{"top", TOP, "N", 0, "Lines of each list (default: 10)", 0},
@@ -74,6 +95,19 @@ static enum ss_by group(struct argp_state *state, const char *arg)
 			return by;
 	argp_error(state, "--by takes function, file, module, stream or thread, not `%s'", arg);
 	return SS_BY_SITE;
+}
+
+/* "NAME#N"; a # before anything else belongs to the name. */
+static void set_phase(struct arguments *a, char *arg)
+{
+	char *number = strrchr(arg, '#');
+
+	a->phase = arg;
+	a->phase_number = 0;
+	if (number && number != arg && number[1] && !number[1 + strspn(number + 1, "0123456789")]) {
+		a->phase_number = strtoull(number + 1, NULL, 10);
+		*number = '\0';
+	}
 }
 
 static void check_conditions(const struct arguments *a, struct argp_state *state)
@@ -97,6 +131,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'o': a->output = arg; return 0;
 	case JSON: a->json = true; return 0;
 	case CSV: a->csv = true; return 0;
+	case PHASE: set_phase(a, arg); return 0;
+	case FROM: a->part.from_ns = ss_arguments_time(state, "--from", arg); return 0;
+	case TO:
+		a->part.to_ns = ss_arguments_time(state, "--to", arg);
+		if (!a->part.to_ns)
+			argp_error(state, "--to: nothing happens until then");
+		return 0;
 	case SUPPRESSIONS: a->suppressions_path = arg; return 0;
 	case FAIL_IF:
 		wrong = ss_condition_add(&a->fail_if, arg);
@@ -127,6 +168,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_SUCCESS:
 		if (a->json + a->csv + (a->output != NULL) > 1)
 			argp_error(state, "either --json, --csv or --output");
+		if (a->part.to_ns && a->part.to_ns < a->part.from_ns)
+			argp_error(state, "--to is before --from");
+		if (a->phase && !ss_part_is_all(&a->part))
+			argp_error(state, "either --phase or --from and --to");
 		if (a->suppressions_path && a->by)
 			argp_error(state, "--suppressions is for call sites, not for --by");
 		check_conditions(a, state);
@@ -175,38 +220,77 @@ static int by_rank(const void *a, const void *b)
 				    strcmp(x->path, y->path);
 }
 
+/* Looks for the range of --phase in a file that is shown as `path`. False with a line in `err`. */
+static bool find_phase(const struct arguments *a, const char *path, const char *file,
+		       struct ss_part *part, char *err, size_t err_size)
+{
+	const struct ss_analysis_config config = {.phase = a->phase,
+						  .phase_number = a->phase_number};
+	struct ss_analysis *all = ss_analysis_run(file, &config, err, err_size);
+	uint64_t begin = 0, end = 0;
+
+	if (!all)
+		return false;
+	const struct ss_phases *p = &all->phases;
+	const struct ss_phase *found = NULL;
+	size_t n = (size_t)snprintf(err, err_size, "%s: no phase `%s'%s", path, a->phase,
+				    p->count ? "; there is" :
+					       ": the recording has none (roctxRangePush)");
+	for (size_t i = 0; i < p->count; i++) {
+		if (strcmp(p->phase[i].name, a->phase) == 0 && p->phase[i].count)
+			found = &p->phase[i];
+		if (n < err_size && i < 10)
+			n += (size_t)snprintf(err + n, err_size - n, "%s %.60s", i ? "," : "",
+					      p->phase[i].name);
+	}
+	if (found) {
+		begin = a->phase_number ? p->wanted_begin_ns : found->best_begin_ns;
+		end = a->phase_number ? p->wanted_end_ns : found->best_end_ns;
+		snprintf(err, err_size, "%s: there are %llu ranges `%s'", path,
+			 (unsigned long long)found->count, a->phase);
+	}
+	*part = (struct ss_part){begin - all->first_ns, end - all->first_ns};
+	part->to_ns += part->to_ns == 0; /* one that is empty and at the begin */
+	ss_analysis_free(all);
+	return end != 0;
+}
+
 static struct ss_analysis *analyze_one(const struct arguments *a, const char *path, bool charts,
 				       struct progress *progress)
 {
 	bool bar = isatty(STDERR_FILENO);
 	bool many = a->files.count > MANY;
-	const struct ss_analysis_config config = {
-		.files = a->symbols,
-		.by = a->by,
-		.charts = charts,
-		.samples = many ? SAMPLES_OF_MANY : SAMPLES,
-		.lives = many ? LIVES_OF_MANY : LIVES,
-		.suppressed = a->suppressions ? ss_report_suppressed : NULL,
-		.suppressions = a->suppressions,
-		.progress = bar ? draw : NULL,
-		.arg = progress};
-	char err[1024], made[64];
+	struct ss_analysis_config config = {.files = a->symbols,
+					    .part = a->part,
+					    .by = a->by,
+					    .charts = charts,
+					    .samples = many ? SAMPLES_OF_MANY : SAMPLES,
+					    .lives = many ? LIVES_OF_MANY : LIVES,
+					    .suppressed = a->suppressions ? ss_report_suppressed :
+									    NULL,
+					    .suppressions = a->suppressions,
+					    .progress = bar ? draw : NULL,
+					    .arg = progress};
+	char err[2048], made[64];
 	struct ss_analysis *result = NULL;
+	const char *file = path;
+	int fd = -1;
 
 	if (!ss_is_trace(path) && ss_is_snapshot(path, true)) {
-		int fd = ss_snapshot_trace(path, made, err, sizeof(err));
-		if (fd >= 0) {
-			result = ss_analysis_run(made, &config, err, sizeof(err));
-			close(fd);
-		}
-		if (result && !ss_analysis_rename(result, path)) {
-			ss_analysis_free(result);
-			result = NULL;
-			snprintf(err, sizeof(err), "%s: out of memory", path);
-		}
-	} else {
-		result = ss_analysis_run(path, &config, err, sizeof(err));
+		fd = ss_snapshot_trace(path, made, err, sizeof(err));
+		file = fd >= 0 ? made : NULL;
 	}
+	if (file && a->phase && !find_phase(a, path, file, &config.part, err, sizeof(err)))
+		file = NULL;
+	if (file)
+		result = ss_analysis_run(file, &config, err, sizeof(err));
+	if (result && fd >= 0 && !ss_analysis_rename(result, path)) {
+		ss_analysis_free(result);
+		result = NULL;
+		snprintf(err, sizeof(err), "%s: out of memory", path);
+	}
+	if (fd >= 0)
+		close(fd);
 	if (bar)
 		ss_progress_clear();
 	if (!result)

@@ -98,10 +98,11 @@ static bool run_pass(struct ss_pass *p, struct ss_trace_reader *r, bool first)
 	if (!ss_trace_memory_init(&p->memory, r, &a->sites, first ? ss_pass_count : ss_pass_hold,
 				  p))
 		return false;
-	bool more = ss_trace_reader_next(r, &next);
+	ss_window_begin(&p->window, r, &p->config->part);
+	bool more = ss_window_next(&p->window, &next);
 	for (p->event = 1; more; p->event++) {
 		e = next;
-		more = ss_trace_reader_next(r, &next);
+		more = ss_window_next(&p->window, &next);
 		if (first) {
 			a->first_ns = p->event == 1 ? e.time_ns : a->first_ns;
 			a->last_ns = e.time_ns > a->last_ns ? e.time_ns : a->last_ns;
@@ -124,7 +125,9 @@ static bool run_pass(struct ss_pass *p, struct ss_trace_reader *r, bool first)
 		a->lost_frees = p->memory.lost_frees;
 		a->reset_blocks = p->memory.reset_blocks;
 	}
+	p->failed |= p->window.failed;
 	(first ? ss_pass_count_end : ss_pass_look_end)(p);
+	ss_window_finish(&p->window);
 	ss_trace_memory_finish(&p->memory);
 	return !p->failed;
 }
@@ -134,6 +137,10 @@ static bool run(struct ss_analysis *a, struct ss_trace_reader *r,
 {
 	struct ss_pass p = {.a = a, .config = config};
 
+	a->part = config->part;
+	a->phases.wanted = config->phase;
+	a->phases.wanted_number = config->phase_number;
+
 	p.pool_at = calloc(SS_POOLS, sizeof(*p.pool_at));
 	bool ok = p.pool_at && run_pass(&p, r, true) && ss_pass_plan(&p);
 	if (ok) {
@@ -141,6 +148,7 @@ static bool run(struct ss_analysis *a, struct ss_trace_reader *r,
 		ok = run_pass(&p, r, false);
 	}
 	ss_trace_memory_finish(&p.memory);
+	ss_window_finish(&p.window);
 	ss_pass_plan_free(&p);
 	free(p.pool_at);
 	return ok;
@@ -256,6 +264,7 @@ void ss_analysis_free(struct ss_analysis *a)
 		ss_sites_finish(&a->group[by]);
 	}
 	free(a->lives);
+	ss_phases_finish(&a->phases);
 	ss_sites_finish(&a->sites);
 	ss_sites_finish(&a->calls);
 	free(a->device);

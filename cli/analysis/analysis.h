@@ -10,8 +10,10 @@
 #ifndef SS_ANALYSIS_ANALYSIS_H
 #define SS_ANALYSIS_ANALYSIS_H
 
+#include "cli/analysis/phases.h"
 #include "cli/analysis/trace_memory.h"
 #include "cli/analysis/sites.h"
+#include "cli/analysis/window.h"
 
 #define SS_CHARTED 1024    /* call sites that the chart can tell apart */
 #define SS_CHARTED_GROUPS 12 /* ... and functions, files, .. */
@@ -174,7 +176,9 @@ struct ss_analysis {
 	uint64_t lived_blocks, lived_bytes;
 
 	uint64_t events, first_ns, last_ns;
-	uint64_t kind[SS_TRACE_POOL_DESTROY + 1]; /* events by kind */
+	struct ss_part part; /* of the recording; all times count from its begin */
+	struct ss_phases phases;
+	uint64_t kind[SS_TRACE_OUTSIDE + 1]; /* events by kind */
 	size_t threads, streams;
 	struct ss_sites sites;         /* call sites, or the groups that config.by asked for */
 	struct ss_sites calls;         /* the call sites, if `sites` are groups */
@@ -201,7 +205,10 @@ struct ss_analysis {
 struct ss_analysis_config {
 	/* For names; NULL: frames are modules and offsets, and no other file is opened */
 	struct ss_symbol_files *files;
-	enum ss_by by;  /* what the lists are of; with charts always call sites */
+	enum ss_by by;       /* what the lists are of; with charts always call sites */
+	struct ss_part part; /* which is looked at */
+	const char *phase;   /* one that is looked for, for phases.wanted_begin_ns; NULL: none */
+	uint64_t phase_number;
 	bool charts;    /* fill in groups, time lines, lives and address maps */
 	size_t lives;   /* blocks whose lives are kept, in all */
 	size_t samples; /* of a time line at most; a power of two */

@@ -225,6 +225,8 @@ static void levels_changed(struct ss_pass *p, uint8_t device, uint16_t pool,
 	}
 	level_changed(&d->usage, &p->memory.device[device], e->time_ns, p->event);
 	level_changed(&q->usage, &p->memory.pool[pool], e->time_ns, p->event);
+	if (p->a->phases.opens)
+		ss_phases_level(&p->a->phases, device, &p->memory.device[device], e->time_ns);
 	if (d->timeline.sample)
 		ss_samples_add(&d->timeline, &p->memory.device[device], p->event, e->time_ns);
 }
@@ -320,6 +322,19 @@ static void count_failure(struct ss_pass *p, const struct ss_trace_item *e)
 							.used = e->used};
 }
 
+static struct ss_phase_totals totals(const struct ss_pass *p)
+{
+	struct ss_phase_totals now = {.level = p->memory.device};
+
+	for (size_t i = 0; i < p->a->devices; i++) {
+		const struct ss_usage *u = &p->a->device[i].usage;
+		now.used += p->memory.device[p->a->device[i].device].used;
+		now.allocs += u->allocs;
+		now.frees += u->frees;
+	}
+	return now;
+}
+
 void ss_pass_count_event(struct ss_pass *p, const struct ss_trace_item *e)
 {
 	struct ss_analysis *a = p->a;
@@ -349,6 +364,9 @@ void ss_pass_count_event(struct ss_pass *p, const struct ss_trace_item *e)
 		a->trim_bytes[e->flags] += e->size;
 		if (q)
 			q->usage.trimmed += e->size;
+	} else if (e->kind == SS_TRACE_PHASE) {
+		const struct ss_phase_totals now = totals(p);
+		p->failed |= !ss_phases_event(&a->phases, p->memory.reader, e, &now);
 	} else if (e->kind == SS_TRACE_OOM || e->kind == SS_TRACE_LIMIT) {
 		count_failure(p, e);
 	} else if (e->kind == SS_TRACE_REUSABLE) { /* it may have ended a part of a block */
@@ -389,6 +407,8 @@ void ss_pass_count_end(struct ss_pass *p)
 	const struct ss_ranges *blocks = &p->memory.blocks;
 	struct ss_ranges_walk walk = {0};
 
+	const struct ss_phase_totals now = totals(p);
+	ss_phases_end(&a->phases, &now, a->last_ns);
 	for (size_t i = 0; i < a->devices; i++) {
 		finish_means(&a->device[i].usage, a);
 		if (a->device[i].timeline.sample)

@@ -162,6 +162,23 @@ static json_t *map_json(const struct ss_analysis *a, const struct ss_address_map
 			 "gaps", gaps);
 }
 
+/* Ranges as [name, begin, end, thread, depth]. */
+static json_t *spans_json(const struct ss_analysis *a)
+{
+	const struct ss_phases *p = &a->phases;
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < p->spans; i++) {
+		const struct ss_phase_span *s = &p->span[i];
+		json_array_append_new(list, json_pack("[o, f, f, I, i]",
+						      ss_json_text(p->phase[s->phase].name),
+						      ss_report_seconds(a, s->begin_ns),
+						      ss_report_seconds(a, s->end_ns),
+						      (json_int_t)s->tid, (int)s->depth));
+	}
+	return list;
+}
+
 json_t *ss_report_chart_json(const struct ss_analysis *a)
 {
 	json_t *lines = json_array(), *maps = json_array();
@@ -170,5 +187,7 @@ json_t *ss_report_chart_json(const struct ss_analysis *a)
 		json_array_append_new(lines, timeline_json(a, &a->device[i]));
 	for (size_t i = 0; i < a->maps; i++)
 		json_array_append_new(maps, map_json(a, &a->map[i]));
-	return json_pack("{s:o, s:o, s:o}", "devices", lines, "maps", maps, "lives", lives_json(a));
+	return json_pack("{s:o, s:o, s:o, s:o, s:I}", "devices", lines, "maps", maps, "lives",
+			 lives_json(a), "spans", spans_json(a), "all_spans",
+			 (json_int_t)a->phases.spans_all);
 }

@@ -308,6 +308,45 @@ static json_t *failures_json(const struct ss_analysis *a)
 	return list;
 }
 
+static json_t *phases_json(const struct ss_analysis *a)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < a->phases.count; i++) {
+		const struct ss_phase *p = &a->phases.phase[i];
+		if (!p->count)
+			continue;
+		json_array_append_new(
+			list,
+			json_pack(
+				"{s:o, s:o, s:f, s:f, s:o, s:o, s:o, s:o, s:f, s:o, s:o, s:[o, o]}",
+				"name", ss_json_text(p->name), "count", count(p->count), "time",
+				(double)p->ns / 1e9, "longest", (double)p->longest_ns / 1e9,
+				"used_peak", count(p->used_peak), "used_peak_time",
+				time_of(a, p->used_peak_ns), "device",
+				p->device == SS_NO_DEVICE ? json_null() : json_integer(p->device),
+				"reserved_peak", count(p->reserved_peak), "grew", p->grew,
+				"allocations", count(p->allocs), "frees", count(p->frees),
+				"peak_range", time_of(a, p->best_begin_ns),
+				time_of(a, p->best_end_ns)));
+	}
+	return list;
+}
+
+static json_t *marks_json(const struct ss_analysis *a)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < a->phases.marks; i++) {
+		const struct ss_phase_mark *m = &a->phases.mark[i];
+		json_array_append_new(list, json_pack("{s:o, s:o, s:o}", "name",
+						      ss_json_text(a->phases.phase[m->phase].name),
+						      "time", time_of(a, m->time_ns), "thread",
+						      count(m->tid)));
+	}
+	return list;
+}
+
 json_t *ss_report_process_json(const struct ss_analysis *a, bool charts)
 {
 	const struct {
@@ -367,6 +406,15 @@ json_t *ss_report_process_json(const struct ss_analysis *a, bool charts)
 	json_object_set_new(o, "wait_causes", spent_json(a, &trims));
 	json_object_set_new(o, "trims", trims);
 	json_object_set_new(o, "failures", failures_json(a));
+	json_object_set_new(o, "part",
+			    ss_part_is_all(&a->part) ?
+				    json_null() :
+				    json_pack("[f, o]", (double)a->part.from_ns / 1e9,
+					      a->part.to_ns ?
+						      json_real((double)a->part.to_ns / 1e9) :
+						      json_null()));
+	json_object_set_new(o, "phases", phases_json(a));
+	json_object_set_new(o, "marks", marks_json(a));
 	if (charts) {
 		json_object_set_new(o, "frames", all_frames_json(&a->sites));
 		json_object_set_new(o, "groups", groups_json(a));

@@ -32,7 +32,7 @@ struct stream {
 	UT_hash_handle hh;
 };
 
-struct block { /* that is live, or freed and not completed */
+struct block {           /* that is live, or freed and not completed */
 	uint64_t key[2]; /* device, address */
 	uint64_t size;
 	bool freed;
@@ -175,8 +175,7 @@ static void name_segment(struct conversion *c, size_t device, uint64_t base, uin
 	if (before && at < end)
 		put_segment(&c->before, SS_TRACE_MAP, device, at, end - at, SS_TRACE_F_LIVED,
 			    c->begin_ns);
-	if (high > low &&
-	    !ss_ranges_add(set, &(struct ss_range){.base = low, .size = high - low}))
+	if (high > low && !ss_ranges_add(set, &(struct ss_range){.base = low, .size = high - low}))
 		c->no_memory = true;
 }
 
@@ -225,8 +224,7 @@ static bool name_block(struct conversion *c, size_t device, uint64_t address, ui
 		first = false;
 		ss_ranges_remove(set, r->base, &old);
 	}
-	if (high > low &&
-	    !ss_ranges_add(set, &(struct ss_range){.base = low, .size = high - low}))
+	if (high > low && !ss_ranges_add(set, &(struct ss_range){.base = low, .size = high - low}))
 		c->no_memory = true;
 	return first;
 }
@@ -358,8 +356,7 @@ static bool put_entry(struct conversion *c, size_t device, const struct ss_pickl
 		put_segment(&c->history, SS_TRACE_MAP, device, e.address, e.size, 0, e.time_ns);
 	} else if (ss_pickle_is(action, "segment_free") || ss_pickle_is(action, "segment_unmap")) {
 		name_segment(c, device, e.address, e.size, true);
-		put_segment(&c->history, SS_TRACE_UNMAP, device, e.address, e.size, 0,
-			    e.time_ns);
+		put_segment(&c->history, SS_TRACE_UNMAP, device, e.address, e.size, 0, e.time_ns);
 	}
 	return true;
 }
@@ -401,13 +398,13 @@ static void put_annotations(struct conversion *c)
 		size_t length = !begins                       ? 0 :
 				name->len < SS_TRACE_TEXT_MAX ? name->len :
 								SS_TRACE_TEXT_MAX;
-		struct ss_trace_phase *r = ss_builder_record(
-			&c->history, SS_TRACE_PHASE, sizeof(*r) + (length + 7) / 8 * 8,
-			time_of(a, i));
+		struct ss_trace_phase *r = ss_builder_record(&c->history, SS_TRACE_PHASE,
+							     sizeof(*r) + (length + 7) / 8 * 8,
+							     time_of(a, i));
 		if (!r)
 			break;
-		r->e.stream_flags = SS_TRACE_PACK(
-			0, begins ? SS_TRACE_PHASE_PUSH : SS_TRACE_PHASE_POP);
+		r->e.stream_flags = SS_TRACE_PACK(0, begins ? SS_TRACE_PHASE_PUSH :
+							      SS_TRACE_PHASE_POP);
 		r->e.stack_device = SS_TRACE_PACK(0, SS_TRACE_NO_DEVICE);
 		r->length = (uint32_t)length;
 		memcpy(r->text, name->s, length);
@@ -425,8 +422,7 @@ static uint32_t block_stack(struct conversion *c, const struct ss_pickle *block)
 
 	if (!ss_pickle_count(frames) && ss_pickle_count(history)) {
 		const struct ss_pickle *newest = ss_pickle_at(history, 0);
-		frames = ss_snapshot_too_many_keys(newest) ? NULL :
-							    ss_pickle_get(newest, "frames");
+		frames = ss_snapshot_too_many_keys(newest) ? NULL : ss_pickle_get(newest, "frames");
 	}
 	return ss_snapshot_stack(&c->stacks, frames);
 }

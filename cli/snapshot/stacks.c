@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Frames of a snapshot have a name, a file and a line, whether they are of Python or C++, so each is
- * recorded as one of Python. A pickle has a list of frames once, however often it is referred to,
- * so lists and frames are looked up by their addresses first.
+ * Frames of a snapshot have a name, a file and a line, whether they are of Python or C++, so each
+ * is recorded as one of Python. A pickle has a list of frames once, however often it is referred
+ * to, so lists and frames are looked up by their addresses first.
  */
 #include <stdlib.h>
 #include <string.h>

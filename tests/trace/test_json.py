@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Each field that the command prints as JSON is in docs/json.md with its type, and each field of docs/json.md is printed.
 
-    test_json.py SOMASHIM MAKE_TRACE docs/json.md SIM ALLOC_LOOP
+    test_json.py SOMASHIM MAKE_TRACE docs/json.md SIM ALLOC_LOOP PHASES
 """
 import json, os, re, subprocess, sys, tempfile
 
-somashim, make_trace, document, sim, app = map(os.path.realpath, sys.argv[1:6])
+somashim, make_trace, document, sim, app, phases = map(os.path.realpath, sys.argv[1:7])
 folder = tempfile.mkdtemp(prefix='somashim-json-')
 for name in list(os.environ):
     if name.startswith(('SLURM_', 'OMPI_', 'PMI', 'FLUX_', 'SOMASHIM_', 'LD_')):
@@ -43,11 +43,11 @@ PLAIN = {'integer': (int,), 'real': (float, int), 'text': (str,), 'boolean': (bo
 
 
 def check(value, kind, where):
-    for one in kind.split(' or '):
+    for one in re.split(r' or (?![^\[]*\])', kind):
         if one.startswith('['):
             if isinstance(value, list):
                 for v in value:
-                    check(v, kind[1:-1], where + '[]')
+                    check(v, one[1:-1], where + '[]')
                 return
         elif one.startswith('*'):
             if isinstance(value, dict):
@@ -93,6 +93,10 @@ object_of('report', 'report', '--json', '--by', 'function', 'known')
 object_of('report', 'report', '--json', 'limit')
 object_of('report', 'report', '--json', 'rank0', 'rank1')
 object_of('report --diff', 'report', '--diff', '--json', 'rank0', 'rank1')
+
+run('record', '-o', 'phases', phases, 'none', **device)
+object_of('report', 'report', '--json', 'phases')
+object_of('report', 'report', '--json', '--phase', 'forward', 'phases')
 
 # ---- replay ----------------------------------------------------------------------------------
 with open('log', 'w') as f:

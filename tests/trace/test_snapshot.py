@@ -124,7 +124,7 @@ def test_expandable():
     equal((d['reserved_peak']['reserved'], d['end']['reserved']), (60 * MIB, 50 * MIB), 'reserved')
 
 
-def later_annotations():
+def test_annotations():
     p = training()
     t = p.trace[0]['time_us']
     marks = [dict(stage=s, name='step', device=0, time_us=t + us) for s, us in (('START', 150), ('END', 900))]
