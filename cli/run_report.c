@@ -86,4 +86,5 @@ void ss_run_report_close(const struct ss_report *r)
 	atomic_fetch_add(&outer->excess_bytes, r->excess_bytes);
 	raise_to(&outer->used_high, r->used_high);
 	raise_to(&outer->reserved_high, r->reserved_high);
+	raise_to(&outer->rest_high, r->rest_high);
 }

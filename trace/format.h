@@ -369,9 +369,14 @@ enum ss_trace_outside_kind {
 	SS_TRACE_OUTSIDE_HOST,    /* host memory that the device can reach: hipHostMalloc */
 	SS_TRACE_OUTSIDE_ARRAY,   /* arrays and mipmapped arrays */
 	SS_TRACE_OUTSIDE_DEVICE,  /* device memory that the runtime gave by itself */
+	/* All that the process has of the device, as the kernel says: a level, not a change */
+	SS_TRACE_OUTSIDE_KERNEL,
 	SS_TRACE_OUTSIDE_KINDS,
 };
-#define SS_TRACE_OUTSIDE_FREE 0x80u /* a flag beside the kind: it was given back */
+/* Flags beside the kind: it was given back; it is the sum of what was there before a beginning */
+#define SS_TRACE_OUTSIDE_FREE 0x80u
+#define SS_TRACE_OUTSIDE_LIVED 0x40u
+#define SS_TRACE_OUTSIDE_KIND 0x3fu /* a mask */
 
 struct ss_trace_outside {
 	struct ss_trace_event e; /* flags: enum ss_trace_outside_kind, SS_TRACE_OUTSIDE_FREE */

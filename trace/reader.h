@@ -122,8 +122,9 @@ struct ss_trace_item {
 static inline bool ss_trace_item_lived(const struct ss_trace_item *e)
 {
 	return (e->kind == SS_TRACE_IN_FLIGHT || e->kind == SS_TRACE_ALLOC ||
-		e->kind == SS_TRACE_SEGMENT_ALLOC || e->kind == SS_TRACE_MAP) &&
-	       (e->flags & SS_TRACE_F_LIVED);
+		e->kind == SS_TRACE_SEGMENT_ALLOC || e->kind == SS_TRACE_MAP) ?
+		       (e->flags & SS_TRACE_F_LIVED) != 0 :
+		       e->kind == SS_TRACE_OUTSIDE && (e->flags & SS_TRACE_OUTSIDE_LIVED);
 }
 
 /* Opens a file and reads what it defines. NULL and one line in `err`, with path and offset, if it

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/analysis/pass.h"
+#include "live/kernel_memory.h"
 
 const char *ss_wait_name(enum ss_trace_wait_cause cause)
 {
@@ -53,6 +54,19 @@ static char *join_args(char **args)
 	return text;
 }
 
+static void read_libraries(struct ss_analysis *a, const struct ss_trace_reader *r)
+{
+	size_t count, n = 0;
+	const struct ss_trace_module_def *m = ss_trace_reader_modules(r, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		const char *name = ss_memory_library(m[i].path);
+		if (name && !strstr(a->libraries, name) &&
+		    n + strlen(name) + 3 < sizeof(a->libraries))
+			n += (size_t)sprintf(a->libraries + n, "%s%s", n ? ", " : "", name);
+	}
+}
+
 static bool read_process(struct ss_analysis *a, const struct ss_trace_reader *r, const char *path)
 {
 	const struct ss_trace_process_def *p = ss_trace_reader_process(r);
@@ -75,6 +89,7 @@ static bool read_process(struct ss_analysis *a, const struct ss_trace_reader *r,
 	a->lost_events = p->lost_events;
 	a->lost_stacks = p->lost_stacks;
 	a->lost_names = p->lost_names;
+	read_libraries(a, r);
 	ss_trace_reader_threads(r, &a->threads);
 	ss_trace_reader_streams(r, &a->streams);
 	return a->path && a->exe && a->host && a->launcher && a->job && a->version && a->runtime &&

@@ -19,6 +19,7 @@
 #define SS_CHARTED_GROUPS 12 /* ... and functions, files, .. */
 #define SS_WAIT_CAUSES 9   /* enum ss_trace_wait_cause */
 #define SS_TRIM_CAUSES 5   /* enum ss_trace_trim_cause */
+#define SS_LIBRARIES 128
 #define SS_SNAPSHOTS 100   /* failures that get a snapshot; the rest is counted */
 
 struct ss_holder {
@@ -64,6 +65,8 @@ struct ss_sample {
 	uint64_t event;   /* at which `used` was reached */
 	uint64_t time_ns; /* of that event */
 	uint64_t used, reserved, in_flight;
+	uint64_t outside[SS_TRACE_OUTSIDE_KINDS]; /* of the pools */
+	uint64_t rest;                            /* struct ss_outside */
 };
 
 struct ss_timeline {
@@ -72,6 +75,7 @@ struct ss_timeline {
 	size_t count, room;
 	uint64_t begin_ns, span_ns;
 	struct ss_level now; /* while it is being made */
+	struct ss_outside outside;
 	uint64_t now_event, now_ns;
 };
 
@@ -124,6 +128,8 @@ struct ss_device_result {
 	char name[64], pci[16]; /* "" if not known */
 	uint64_t total;         /* 0 if not known */
 	struct ss_usage usage;
+	struct ss_outside outside_peak, outside_end; /* of each kind by itself */
+	uint64_t outside_peak_ns[SS_TRACE_OUTSIDE_KINDS], rest_peak_ns;
 	struct ss_snapshot used_peak, reserved_peak; /* the latter after the block that grew it */
 	struct ss_timeline timeline;
 	struct ss_reserved_step *step; /* each change of what is reserved */
@@ -190,6 +196,7 @@ struct ss_analysis {
 	struct ss_spent wait[SS_WAIT_CAUSES];
 	struct ss_spent trim[SS_TRIM_CAUSES]; /* ns is 0 */
 	uint64_t trim_bytes[SS_TRIM_CAUSES];
+	char libraries[SS_LIBRARIES]; /* that take device memory of their own: "RCCL, MIOpen" */
 	struct ss_failure *failure;
 	size_t failures; /* with a snapshot */
 	uint64_t failures_all;

@@ -335,10 +335,37 @@ static struct ss_phase_totals totals(const struct ss_pass *p)
 	return now;
 }
 
+static void outside_changed(struct ss_pass *p, const struct ss_trace_item *e)
+{
+	uint8_t device = ss_trace_memory_device(&p->memory, e);
+	struct ss_device_result *d = device_of(p, device);
+	const struct ss_outside *now = &p->memory.outside[device];
+
+	if (!d) {
+		p->failed = true;
+		return;
+	}
+	d->outside_end = *now;
+	for (int k = 0; k < SS_TRACE_OUTSIDE_KINDS; k++) {
+		if (now->bytes[k] > d->outside_peak.bytes[k]) {
+			d->outside_peak.bytes[k] = now->bytes[k];
+			d->outside_peak_ns[k] = e->time_ns;
+		}
+	}
+	if (now->rest > d->outside_peak.rest) {
+		d->outside_peak.rest = now->rest;
+		d->rest_peak_ns = e->time_ns;
+	}
+	if (d->timeline.sample)
+		ss_samples_outside(&d->timeline, now, e->time_ns);
+}
+
 void ss_pass_count_event(struct ss_pass *p, const struct ss_trace_item *e)
 {
 	struct ss_analysis *a = p->a;
 
+	if (e->kind == SS_TRACE_OUTSIDE)
+		outside_changed(p, e);
 	if (ss_trace_item_lived(e)) {
 		a->lived_blocks += e->kind == SS_TRACE_ALLOC;
 		a->lived_bytes += e->kind == SS_TRACE_ALLOC ? e->rounded : 0;

@@ -18,10 +18,10 @@ struct ss_phase { /* all ranges of one name */
 	uint64_t count;          /* of ranges */
 	uint64_t ns, longest_ns; /* in all */
 	uint64_t allocs, frees;
-	double grew;             /* used bytes at their ends less those at their begins, in all */
+	double grew; /* used bytes at their ends less those at their begins, in all */
 	/* Of the device where it was most: bytes, and when */
 	uint64_t used_peak, used_peak_ns, reserved_peak;
-	int device;              /* of the used peak; SS_NO_DEVICE */
+	int device; /* of the used peak; SS_NO_DEVICE */
 	/* The range with that peak: when, and the how manieth */
 	uint64_t best_begin_ns, best_end_ns, best_number;
 };

@@ -5,7 +5,7 @@
 
 #include "cli/analysis/window.h"
 
-enum { BEFORE, MAPPED, FREED, LIVE, INSIDE };
+enum { BEFORE, MAPPED, FREED, LIVE, OUTSIDE, INSIDE };
 
 void ss_window_begin(struct ss_window *w, struct ss_trace_reader *reader,
 		     const struct ss_part *part)
@@ -76,19 +76,18 @@ static void tell(const struct ss_window *w, const struct ss_range *r, struct ss_
 {
 	uint64_t now_ns = w->begin_ns + w->part.from_ns;
 
-	*out = (struct ss_trace_item){.kind = w->state == MAPPED ?
-						      (r->chunk ? SS_TRACE_MAP :
-								  SS_TRACE_SEGMENT_ALLOC) :
-					      r->freed ? SS_TRACE_IN_FLIGHT :
-							 SS_TRACE_ALLOC,
-				      .time_ns = now_ns,
-				      .real_ns = now_ns + w->real_offset,
-				      .tid = r->tid,
-				      .device = r->device == SS_NO_DEVICE ? -1 : r->device,
-				      .pool = r->pool,
-				      .flags = SS_TRACE_F_LIVED,
-				      .address = r->base,
-				      .size = r->size};
+	*out = (struct ss_trace_item){
+		.kind = w->state == MAPPED ? (r->chunk ? SS_TRACE_MAP : SS_TRACE_SEGMENT_ALLOC) :
+			r->freed           ? SS_TRACE_IN_FLIGHT :
+					     SS_TRACE_ALLOC,
+		.time_ns = now_ns,
+		.real_ns = now_ns + w->real_offset,
+		.tid = r->tid,
+		.device = r->device == SS_NO_DEVICE ? -1 : r->device,
+		.pool = r->pool,
+		.flags = SS_TRACE_F_LIVED,
+		.address = r->base,
+		.size = r->size};
 	if (w->state != MAPPED) {
 		out->stream = r->freed ? r->stream : r->first_stream;
 		out->stack = r->site;
@@ -96,6 +95,27 @@ static void tell(const struct ss_window *w, const struct ss_range *r, struct ss_
 		out->rounded = r->size;
 		out->since_ns = r->begin_ns;
 	}
+}
+
+/* The sums of what there is outside of the pools. */
+static bool next_outside(struct ss_window *w, struct ss_trace_item *out)
+{
+	while (w->next_outside < SS_DEVICES * SS_TRACE_OUTSIDE_KINDS) {
+		unsigned device = w->next_outside / SS_TRACE_OUTSIDE_KINDS;
+		unsigned kind = w->next_outside++ % SS_TRACE_OUTSIDE_KINDS;
+		uint64_t bytes = w->memory.outside[device].bytes[kind];
+		if (!bytes)
+			continue;
+		uint64_t now_ns = w->begin_ns + w->part.from_ns;
+		*out = (struct ss_trace_item){.kind = SS_TRACE_OUTSIDE,
+					      .time_ns = now_ns,
+					      .real_ns = now_ns + w->real_offset,
+					      .device = device == SS_NO_DEVICE ? -1 : (int)device,
+					      .flags = kind | SS_TRACE_OUTSIDE_LIVED,
+					      .size = bytes};
+		return true;
+	}
+	return false;
 }
 
 static bool next_inside(struct ss_window *w, struct ss_trace_item *out)
@@ -119,7 +139,7 @@ bool ss_window_next(struct ss_window *w, struct ss_trace_item *out)
 			return false;
 		w->state = MAPPED;
 	}
-	for (; w->state != INSIDE; w->state++) {
+	for (; w->state < OUTSIDE; w->state++) {
 		const struct ss_range *r = next_range(w);
 		if (r) {
 			tell(w, r, out);
@@ -127,8 +147,12 @@ bool ss_window_next(struct ss_window *w, struct ss_trace_item *out)
 		}
 		memset(&w->walk, 0, sizeof(w->walk));
 		w->at = NULL;
-		if (w->state == LIVE)
-			drop_memory(w);
+	}
+	if (w->state == OUTSIDE) { /* behind what was reserved, from which its rest is found */
+		if (next_outside(w, out))
+			return true;
+		drop_memory(w);
+		w->state = INSIDE;
 	}
 	return next_inside(w, out);
 }

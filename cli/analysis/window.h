@@ -17,11 +17,12 @@ struct ss_part {
 struct ss_window {
 	struct ss_trace_reader *reader;
 	struct ss_part part;
-	uint64_t begin_ns; /* of the recording, as soon as an event was read */
+	uint64_t begin_ns;    /* of the recording, as soon as an event was read */
 	uint64_t real_offset; /* plus a time: nanoseconds since 1970 */
 	int state;
 	struct ss_sites stacks;        /* a site for each stack, with its number */
 	struct ss_trace_memory memory; /* what there is when the part begins */
+	unsigned next_outside;
 	struct ss_ranges_walk walk;
 	const struct ss_range *at;
 	struct ss_trace_item first; /* the first event of the part itself */

@@ -92,15 +92,21 @@ static json_t *held_json(const struct ss_analysis *a, const struct ss_timeline *
 static json_t *timeline_json(const struct ss_analysis *a, const struct ss_device_result *d)
 {
 	const struct ss_timeline *t = &d->timeline;
-	json_t *by = json_object();
+	json_t *by = json_object(), *outside = json_object();
 
+	for (int k = 0; k < SS_TRACE_OUTSIDE_KINDS; k++)
+		if (d->outside_peak.bytes[k])
+			json_object_set_new(outside, ss_report_outside_name(k),
+					    sample_row(t, &t->sample->outside[k]));
+	if (d->outside_peak.rest)
+		json_object_set_new(outside, "rest", sample_row(t, &t->sample->rest));
 	for (int kind = 0; kind < SS_BYS; kind++)
 		json_object_set_new(by, ss_by_name(kind, false), held_json(a, t, kind));
-	return json_pack("{s:i, s:f, s:I, s:o, s:o, s:o, s:o}", "device", d->device, "span",
+	return json_pack("{s:i, s:f, s:I, s:o, s:o, s:o, s:o, s:o}", "device", d->device, "span",
 			 (double)t->span_ns / 1e9, "count", (json_int_t)t->count, "used",
 			 sample_row(t, &t->sample->used), "reserved",
 			 sample_row(t, &t->sample->reserved), "in_flight",
-			 sample_row(t, &t->sample->in_flight), "by", by);
+			 sample_row(t, &t->sample->in_flight), "by", by, "outside", outside);
 }
 
 /* The number of a group in the list `names`, which it is added to. `at` has the numbers + 1 by

@@ -89,6 +89,24 @@ static json_t *snapshot_json(const struct ss_analysis *a, const struct ss_snapsh
 
 /* ---- lists -------------------------------------------------------------- */
 
+static json_t *outside_json(const struct ss_analysis *a, const struct ss_device_result *d)
+{
+	json_t *o = json_object();
+
+	for (int k = 0; k <= SS_TRACE_OUTSIDE_KINDS; k++) {
+		bool rest = k == SS_TRACE_OUTSIDE_KINDS;
+		uint64_t peak = rest ? d->outside_peak.rest : d->outside_peak.bytes[k];
+		if (!peak)
+			continue;
+		json_object_set_new(
+			o, rest ? "rest" : ss_report_outside_name(k),
+			json_pack("{s:o, s:o, s:o}", "peak", count(peak), "peak_time",
+				  time_of(a, rest ? d->rest_peak_ns : d->outside_peak_ns[k]), "end",
+				  count(rest ? d->outside_end.rest : d->outside_end.bytes[k])));
+	}
+	return o;
+}
+
 static json_t *devices_json(const struct ss_analysis *a)
 {
 	json_t *list = json_array();
@@ -105,6 +123,7 @@ static json_t *devices_json(const struct ss_analysis *a)
 		json_object_set_new(o, "name", ss_json_text(d->name));
 		json_object_set_new(o, "pci", ss_json_text(d->pci));
 		json_object_set_new(o, "total", count(d->total));
+		json_object_set_new(o, "outside", outside_json(a, d));
 		if (d->used_peak.event) {
 			json_object_set_new(o, "at_used_peak",
 					    snapshot_json(a, &d->used_peak, false));
@@ -364,6 +383,7 @@ json_t *ss_report_process_json(const struct ss_analysis *a, bool charts)
 		{"damage", a->problem ? a->problem : ""},
 		{"rebuilt", a->sites.rebuilt ? a->sites.rebuilt : ""},
 		{"leaks_title", ss_report_leaks_title(a)},
+		{"libraries", a->libraries},
 	};
 	const struct {
 		const char *name;

@@ -39,6 +39,8 @@ const char *ss_report_pool_above(const struct ss_sites *s, const struct ss_snaps
 /* Writes the page. `data` is what ss_report_json() made. False: a write failed, errno says why. */
 bool ss_report_page(FILE *out, const json_t *data);
 
+/* What memory outside of the pools is called: a static string. */
+const char *ss_report_outside_name(enum ss_trace_outside_kind kind);
 /* Seconds since the trace began. */
 double ss_report_seconds(const struct ss_analysis *a, uint64_t time_ns);
 /* Bytes as "1.50 GiB". Returns `out`. */

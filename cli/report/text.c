@@ -315,6 +315,42 @@ static void print_rankings(FILE *out, const struct ss_analysis *a, size_t most)
 	}
 }
 
+/* ---- outside of the pools --------------------------------------------------- */
+
+static void print_outside(FILE *out, const struct ss_analysis *a)
+{
+	static const char *const says[SS_TRACE_OUTSIDE_KINDS] = {
+		[SS_TRACE_OUTSIDE_MANAGED] = "managed memory (hipMallocManaged)",
+		[SS_TRACE_OUTSIDE_HOST] = "host memory (hipHostMalloc)",
+		[SS_TRACE_OUTSIDE_ARRAY] = "arrays",
+		[SS_TRACE_OUTSIDE_DEVICE] = "device memory that the runtime gave",
+		[SS_TRACE_OUTSIDE_KERNEL] = "all that the kernel counts for the process",
+	};
+	const char *title = "\nOutside of the pools\n          peak      at s       at end\n";
+
+	for (size_t i = 0; i < a->devices; i++) {
+		const struct ss_device_result *d = &a->device[i];
+		for (int k = 0; k < SS_TRACE_OUTSIDE_KINDS; k++) {
+			if (!d->outside_peak.bytes[k])
+				continue;
+			fprintf(out, "%s  %12s %9.3f %12s  %s: %s\n", title,
+				bytes(d->outside_peak.bytes[k]),
+				ss_report_seconds(a, d->outside_peak_ns[k]),
+				bytes(d->outside_end.bytes[k]), device_name(d->device), says[k]);
+			title = "";
+		}
+		if (d->outside_peak.rest) {
+			fprintf(out,
+				"  %12s %9.3f %12s  %s: of that neither pools, arrays nor the "
+				"runtime: "
+				"code objects, scratch, queues%s%s\n",
+				bytes(d->outside_peak.rest), ss_report_seconds(a, d->rest_peak_ns),
+				bytes(d->outside_end.rest), device_name(d->device),
+				a->libraries[0] ? ", " : "", a->libraries);
+		}
+	}
+}
+
 /* ---- phases -------------------------------------------------------------- */
 
 static int highest_first(const void *a, const void *b)
@@ -417,6 +453,7 @@ void ss_report_text(FILE *out, const struct ss_analysis *a, size_t most)
 	print_process(out, a);
 	print_failures(out, a, most);
 	print_peaks(out, a);
+	print_outside(out, a);
 	print_phases(out, a, most);
 	print_devices(out, a, most);
 	print_rankings(out, a, most);

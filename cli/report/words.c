@@ -26,6 +26,17 @@ const char *ss_report_leaks_title(const struct ss_analysis *a)
 						 "Live when the recording ended";
 }
 
+const char *ss_report_outside_name(enum ss_trace_outside_kind kind)
+{
+	static const char *const name[SS_TRACE_OUTSIDE_KINDS] = {
+		[SS_TRACE_OUTSIDE_MANAGED] = "managed", [SS_TRACE_OUTSIDE_HOST] = "host",
+		[SS_TRACE_OUTSIDE_ARRAY] = "arrays",    [SS_TRACE_OUTSIDE_DEVICE] = "runtime",
+		[SS_TRACE_OUTSIDE_KERNEL] = "kernel",
+	};
+
+	return name[kind];
+}
+
 const char *ss_report_sites_head(const struct ss_sites *s)
 {
 	return s->by == SS_BY_SITE ? "call site, innermost first" : ss_by_name(s->by, false);

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Each field that the command prints as JSON is in docs/json.md with its type, and each field of docs/json.md is printed.
 
-    test_json.py SOMASHIM MAKE_TRACE docs/json.md SIM ALLOC_LOOP PHASES
+    test_json.py SOMASHIM MAKE_TRACE docs/json.md SIM ALLOC_LOOP PHASES OUTSIDE
 """
 import json, os, re, subprocess, sys, tempfile
 
-somashim, make_trace, document, sim, app, phases = map(os.path.realpath, sys.argv[1:7])
+somashim, make_trace, document, sim, app, phases, outside = map(os.path.realpath, sys.argv[1:8])
 folder = tempfile.mkdtemp(prefix='somashim-json-')
 for name in list(os.environ):
     if name.startswith(('SLURM_', 'OMPI_', 'PMI', 'FLUX_', 'SOMASHIM_', 'LD_')):
@@ -97,6 +97,14 @@ object_of('report --diff', 'report', '--diff', '--json', 'rank0', 'rank1')
 run('record', '-o', 'phases', phases, 'none', **device)
 object_of('report', 'report', '--json', 'phases')
 object_of('report', 'report', '--json', '--phase', 'forward', 'phases')
+
+os.makedirs('root/proc/self/fd')
+os.makedirs('root/proc/self/fdinfo')
+os.symlink('/dev/dri/renderD128', 'root/proc/self/fd/3')
+with open('root/proc/self/fdinfo/3', 'w') as f:
+    f.write('drm-pdev:\t0000:01:00.0\ndrm-memory-vram:\t99999 KiB\n')
+run('record', '-o', 'outside', outside, SOMASIM_KERNEL_ROOT=os.path.join(folder, 'root'), **device)
+object_of('report', 'report', '--json', 'outside')
 
 # ---- replay ----------------------------------------------------------------------------------
 with open('log', 'w') as f:
