@@ -69,7 +69,10 @@ static uint64_t bytes_of(const char *text)
 {
 	char *unit;
 	unsigned long long n = strtoull(text, &unit, 10);
-	unsigned shift = strstr(unit, "KiB") ? 10 : strstr(unit, "MiB") ? 20 : strstr(unit, "GiB") ? 30 : 0;
+	unsigned shift = strstr(unit, "KiB") ? 10 :
+			 strstr(unit, "MiB") ? 20 :
+			 strstr(unit, "GiB") ? 30 :
+					       0;
 
 	return n < UINT64_MAX >> 31 ? (uint64_t)n << shift : 0;
 }
@@ -223,11 +226,16 @@ size_t ss_kernel_memory(const char *root, uint32_t pid,
 const char *ss_memory_library(const char *path)
 {
 	static const char *const known[][2] = {
-		{"librccl.so", "RCCL"},           {"libMIOpen.so", "MIOpen"},
-		{"librocblas.so", "rocBLAS"},     {"libhipblaslt.so", "hipBLASLt"},
-		{"librocfft.so", "rocFFT"},       {"librocsparse.so", "rocSPARSE"},
-		{"librocsolver.so", "rocSOLVER"}, {"libmigraphx.so", "MIGraphX"},
-		{"libucp.so", "UCX"},             {"librocshmem", "rocSHMEM"},
+		{"librccl.so", "RCCL"},
+		{"libMIOpen.so", "MIOpen"},
+		{"librocblas.so", "rocBLAS"},
+		{"libhipblaslt.so", "hipBLASLt"},
+		{"librocfft.so", "rocFFT"},
+		{"librocsparse.so", "rocSPARSE"},
+		{"librocsolver.so", "rocSOLVER"},
+		{"libmigraphx.so", "MIGraphX"},
+		{"libucp.so", "UCX"},
+		{"librocshmem", "rocSHMEM"},
 	};
 	const char *base = strrchr(path, '/');
 

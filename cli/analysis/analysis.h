@@ -123,6 +123,13 @@ struct ss_reserved_step {
 };
 #define SS_STEPS 8192
 
+/* Blocks whose requested size is from 2^n bytes to before 2^(n+1). */
+struct ss_size_class {
+	uint64_t allocs, bytes;     /* in all */
+	uint64_t live_blocks, live; /* at the end */
+};
+#define SS_SIZE_CLASSES 64
+
 struct ss_device_result {
 	int device;             /* ordinal; SS_NO_DEVICE */
 	char name[64], pci[16]; /* "" if not known */
@@ -132,6 +139,7 @@ struct ss_device_result {
 	uint64_t outside_peak_ns[SS_TRACE_OUTSIDE_KINDS], rest_peak_ns;
 	struct ss_snapshot used_peak, reserved_peak; /* the latter after the block that grew it */
 	struct ss_timeline timeline;
+	struct ss_size_class size[SS_SIZE_CLASSES];
 	struct ss_reserved_step *step; /* each change of what is reserved */
 	size_t steps;
 	uint64_t grow_tid; /* thread that grew to the peak, until it has its block */

@@ -231,6 +231,20 @@ static void levels_changed(struct ss_pass *p, uint8_t device, uint16_t pool,
 		ss_samples_add(&d->timeline, &p->memory.device[device], p->event, e->time_ns);
 }
 
+static void count_size(struct ss_size_class *s, enum ss_change change, const struct ss_range *b,
+		       const struct ss_trace_item *e)
+{
+	if (change == SS_CHANGE_FREE) {
+		s->live_blocks--;
+		s->live -= b->asked;
+		return;
+	}
+	s->allocs += !ss_trace_item_lived(e);
+	s->bytes += ss_trace_item_lived(e) ? 0 : b->asked;
+	s->live_blocks++;
+	s->live += b->asked;
+}
+
 void ss_pass_count(void *arg, enum ss_change change, const struct ss_range *range,
 		   const struct ss_trace_item *e)
 {
@@ -252,6 +266,9 @@ void ss_pass_count(void *arg, enum ss_change change, const struct ss_range *rang
 		watch_growth(p, d, change, range, e);
 	if (q->device == SS_NO_DEVICE)
 		q->device = range->device;
+	if (change == SS_CHANGE_ALLOC || change == SS_CHANGE_FREE)
+		count_size(&d->size[range->asked ? 63 - __builtin_clzll(range->asked) : 0], change,
+			   range, e);
 	if (change == SS_CHANGE_ALLOC || change == SS_CHANGE_FREE) {
 		for (int by = 0; by < (p->config->charts ? SS_BYS : 1); by++) {
 			struct ss_site *s = ss_pass_site(p->a, by, range);

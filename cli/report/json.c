@@ -107,6 +107,23 @@ static json_t *outside_json(const struct ss_analysis *a, const struct ss_device_
 	return o;
 }
 
+static json_t *sizes_json(const struct ss_device_result *d)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < SS_SIZE_CLASSES; i++) {
+		const struct ss_size_class *s = &d->size[i];
+		if (!s->allocs && !s->live_blocks)
+			continue;
+		json_array_append_new(list, json_pack("{s:o, s:o, s:o, s:o, s:o}", "from",
+						      count(i ? 1ull << i : 0), "allocations",
+						      count(s->allocs), "bytes", count(s->bytes),
+						      "live_blocks", count(s->live_blocks), "live",
+						      count(s->live)));
+	}
+	return list;
+}
+
 static json_t *devices_json(const struct ss_analysis *a)
 {
 	json_t *list = json_array();
@@ -124,6 +141,7 @@ static json_t *devices_json(const struct ss_analysis *a)
 		json_object_set_new(o, "pci", ss_json_text(d->pci));
 		json_object_set_new(o, "total", count(d->total));
 		json_object_set_new(o, "outside", outside_json(a, d));
+		json_object_set_new(o, "sizes", sizes_json(d));
 		if (d->used_peak.event) {
 			json_object_set_new(o, "at_used_peak",
 					    snapshot_json(a, &d->used_peak, false));
@@ -177,6 +195,11 @@ static json_t *frames_json(const struct ss_sites *s, const struct ss_site *site,
 						      frame_json(ss_site_frame(s, site, i)));
 	}
 	return list;
+}
+
+json_t *ss_report_frames_json(const struct ss_sites *s, const struct ss_site *site)
+{
+	return frames_json(s, site, false);
 }
 
 static json_t *all_frames_json(const struct ss_sites *s)

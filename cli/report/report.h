@@ -19,6 +19,8 @@ void ss_report_ranks_text(FILE *out, const struct ss_over_ranks *o, size_t most)
 json_t *ss_report_json(struct ss_analysis *const *list, size_t count, const struct ss_over_ranks *o,
 		       bool charts);
 json_t *ss_report_process_json(const struct ss_analysis *a, bool charts);
+/* The frames of a call site, innermost first. */
+json_t *ss_report_frames_json(const struct ss_sites *s, const struct ss_site *site);
 json_t *ss_report_chart_json(const struct ss_analysis *a);
 json_t *ss_report_ranks_json(const struct ss_over_ranks *o);
 

@@ -24,8 +24,8 @@
 #define GREW_NS 20000000u /* after the pools took memory: a peak may be brief */
 
 static _Atomic uint64_t rest_high;
-static uint64_t asked_ns, cost_ns;           /* CLOCK_MONOTONIC; of one thread at a time */
-static uint64_t kernel[SS_MAX_DEVICES];      /* bytes; 0: not known */
+static uint64_t asked_ns, cost_ns;      /* CLOCK_MONOTONIC; of one thread at a time */
+static uint64_t kernel[SS_MAX_DEVICES]; /* bytes; 0: not known */
 
 static uint64_t now_ns(void)
 {

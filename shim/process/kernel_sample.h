@@ -12,8 +12,8 @@
 
 #include "live/page.h"
 
-/* Fills in what devices hold outside of the pools. Asks the kernel if that is due; `grew`: the pools
- * took memory, so it is due earlier. One thread at a time. Makes no HIP call. */
+/* Fills in what devices hold outside of the pools. Asks the kernel if that is due; `grew`: the
+ * pools took memory, so it is due earlier. One thread at a time. Makes no HIP call. */
 void ss_kernel_sample(struct ss_live_figures *f, bool grew);
 /* The most that was unexplained so far, in bytes over all devices. Any thread. */
 uint64_t ss_kernel_rest_high(void);
