@@ -129,7 +129,7 @@ static bool next_inside(struct ss_window *w, struct ss_trace_item *out)
 	return !w->part.to_ns || out->time_ns - w->begin_ns <= w->part.to_ns;
 }
 
-bool ss_window_next(struct ss_window *w, struct ss_trace_item *out)
+bool ss_window_next_slow(struct ss_window *w, struct ss_trace_item *out)
 {
 	if (w->state == BEFORE && w->part.from_ns == 0) {
 		w->state = INSIDE;

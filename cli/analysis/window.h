@@ -38,7 +38,12 @@ static inline bool ss_part_is_all(const struct ss_part *p)
 void ss_window_begin(struct ss_window *w, struct ss_trace_reader *reader,
 		     const struct ss_part *part);
 /* The next event. False at the end, or with w->failed if memory is out. */
-bool ss_window_next(struct ss_window *w, struct ss_trace_item *out);
+bool ss_window_next_slow(struct ss_window *w, struct ss_trace_item *out);
+static inline bool ss_window_next(struct ss_window *w, struct ss_trace_item *out)
+{
+	return ss_part_is_all(&w->part) ? ss_trace_reader_next(w->reader, out) :
+					  ss_window_next_slow(w, out);
+}
 /* Frees what it holds; the reader stays as it is. */
 void ss_window_finish(struct ss_window *w);
 
