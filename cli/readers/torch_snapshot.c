@@ -294,12 +294,12 @@ static bool read_snapshot(struct ss_events *ev, const struct ss_pickle *root, in
 	return true;
 }
 
-bool ss_snapshot_open(struct ss_snapshot *s, const char *path, char *err, size_t err_size)
+bool ss_snapshot_open(struct ss_torch_snapshot *s, const char *path, char *err, size_t err_size)
 {
 	struct ss_input in;
 	size_t size;
 
-	*s = (struct ss_snapshot){0};
+	*s = (struct ss_torch_snapshot){0};
 	if (!ss_input_open(&in, path, err, err_size))
 		return false;
 	if (in.first != PICKLE_PROTOCOL) {
@@ -329,11 +329,11 @@ bool ss_snapshot_open(struct ss_snapshot *s, const char *path, char *err, size_t
 	return true;
 }
 
-void ss_snapshot_close(struct ss_snapshot *s)
+void ss_snapshot_close(struct ss_torch_snapshot *s)
 {
 	ss_pickle_free(s->doc);
 	free(s->data);
-	*s = (struct ss_snapshot){0};
+	*s = (struct ss_torch_snapshot){0};
 }
 
 bool ss_snapshot_read(struct ss_events *ev, FILE *file, int device, char *err, size_t err_size)

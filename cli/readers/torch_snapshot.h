@@ -9,7 +9,7 @@
 #include "cli/readers/pickle.h"
 
 /* A snapshot in memory. */
-struct ss_snapshot {
+struct ss_torch_snapshot {
 	struct ss_pickle_doc *doc;
 	unsigned char *data;
 	/* Lists; NULL: it has none */
@@ -19,8 +19,8 @@ struct ss_snapshot {
 };
 
 /* Opens a file, which may be packed. False with a message in `err`; nothing is open then. */
-bool ss_snapshot_open(struct ss_snapshot *s, const char *path, char *err, size_t err_size);
-void ss_snapshot_close(struct ss_snapshot *s);
+bool ss_snapshot_open(struct ss_torch_snapshot *s, const char *path, char *err, size_t err_size);
+void ss_snapshot_close(struct ss_torch_snapshot *s);
 /* A number of a dictionary; false: it has no such number. */
 bool ss_snapshot_number(const struct ss_pickle *dict, const char *key, uint64_t *out);
 /* Has the dictionary so many keys that a look-up would take long? No entry of PyTorch has. */

@@ -43,7 +43,7 @@ struct conversion {
 	const char *path;
 	char *err;
 	size_t err_size;
-	struct ss_snapshot snapshot;
+	struct ss_torch_snapshot snapshot;
 	struct ss_builder builder;
 	/* Definitions, what was there before, and the history of the device that is read */
 	struct ss_builder_chain definitions, before, history;
@@ -469,7 +469,7 @@ static bool put_final_segment(struct conversion *c, const struct ss_pickle *s, s
 /* ---- all ------------------------------------------------------------------------- */
 
 /* When the first entry of any device was; what was there before is of that moment. */
-static uint64_t first_time(const struct ss_snapshot *s)
+static uint64_t first_time(const struct ss_torch_snapshot *s)
 {
 	uint64_t first = UINT64_MAX;
 

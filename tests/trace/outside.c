@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that takes memory outside of the pools: `trace_outside [FILE]`. With FILE it tells that
- * it is there by making FILE, and waits until FILE is gone.
+ * A program that takes memory outside of the pools: `trace_outside [FILE [PAIRS]]`. With FILE it
+ * tells that it is there by making FILE, and waits until FILE is gone; "-": it does not. PAIRS: so
+ * many blocks come and go before it frees what it took.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +35,12 @@ int main(int argc, char **argv)
 	if (hipMalloc(&too_large, (size_t)1 << 40) == hipSuccess)
 		return 1;
 	(void)hipGetLastError();
-	if (argc > 1) {
+	for (int n = argc > 2 ? atoi(argv[2]) : 0; n > 0; n--) {
+		void *p;
+		OK(hipMallocAsync(&p, MIB, NULL));
+		OK(hipFreeAsync(p, NULL));
+	}
+	if (argc > 1 && argv[1][0] != '-') {
 		FILE *f = fopen(argv[1], "w");
 		if (!f || fclose(f) != 0)
 			return 1;

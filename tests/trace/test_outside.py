@@ -81,6 +81,14 @@ try:
     equal((kernel, arrays, runtime, rest), (80 * MIB, MIB, 2 * MIB, 77 * MIB - pools), 'out of memory')
     assert 'somashim:   beside that: managed memory %d, host memory %d\n' % (3 * MIB, 5 * MIB) in done.stderr, done.stderr
 
+    # A ring that has lost the events that took them still knows the sums.
+    run('record', '--ring', '4M', '-o', 'ring.trace', program, '-', '150000')
+    ring = json.loads(run('report', '--json', 'ring.trace').stdout)['processes'][0]
+    assert ring['lived_blocks'] and ring['allocations'] < 150000, ring['allocations']
+    out = {k: (v['peak'] / MIB, v['end'] / MIB) for k, v in ring['devices'][0]['outside'].items()}
+    del out['rest']
+    equal(out, {'managed': (3, 0), 'host': (5, 5), 'arrays': (1, 0), 'runtime': (2, 0), 'kernel': (80, 80)}, 'a ring')
+
     # `run`: one more figure in its sentence, the most that was seen.
     done = run('run', program)
     m = re.search(r'MiB held, and outside of the pools ([\d.]+) MiB\.$', done.stderr, re.M)
