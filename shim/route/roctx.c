@@ -27,13 +27,14 @@ SS_EXPORT int roctxRangePop(void);
 SS_EXPORT range_id roctxRangeStartA(const char *message);
 SS_EXPORT void roctxRangeStop(range_id id);
 
-/* The functions of the real library. They are stored before `known` is. */
+/* The functions of the real library, of which it may have some only. They are stored before `known`
+ * is; threads that look at the same time store the same. */
 static struct {
-	void (*mark)(const char *message);
-	int (*push)(const char *message);
-	int (*pop)(void);
-	range_id (*start)(const char *message);
-	void (*stop)(range_id id);
+	void (*_Atomic mark)(const char *message);
+	int (*_Atomic push)(const char *message);
+	int (*_Atomic pop)(void);
+	range_id (*_Atomic start)(const char *message);
+	void (*_Atomic stop)(range_id id);
 } real;
 static atomic_bool known;
 static _Atomic unsigned long long looked; /* how many objects had been loaded at the last look */
@@ -58,13 +59,23 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
 	return l->path[0] != '\0';
 }
 
+typedef void any_function(void);
+
+static any_function *symbol(void *library, const char *name)
+{
+	any_function *f;
+
+	*(void **)&f = dlsym(library, name);
+	return f;
+}
+
 static void take_from(void *library)
 {
-	*(void **)&real.mark = dlsym(library, "roctxMarkA");
-	*(void **)&real.push = dlsym(library, "roctxRangePushA");
-	*(void **)&real.pop = dlsym(library, "roctxRangePop");
-	*(void **)&real.start = dlsym(library, "roctxRangeStartA");
-	*(void **)&real.stop = dlsym(library, "roctxRangeStop");
+	atomic_store(&real.mark, (void (*)(const char *))symbol(library, "roctxMarkA"));
+	atomic_store(&real.push, (int (*)(const char *))symbol(library, "roctxRangePushA"));
+	atomic_store(&real.pop, (int (*)(void))symbol(library, "roctxRangePop"));
+	atomic_store(&real.start, (range_id(*)(const char *))symbol(library, "roctxRangeStartA"));
+	atomic_store(&real.stop, (void (*)(range_id))symbol(library, "roctxRangeStop"));
 	atomic_store(&known, true);
 }
 
