@@ -14,7 +14,7 @@
 #include "cli/report/report.h"
 #include "core/base/utf8.h"
 
-#define BYTES_MOST (2ull << 30) /* of all files: more would take too long to read here */
+#define BYTES_MOST (256ull << 20) /* of all files: more would take longer than some seconds */
 #define FILES_MOST 64
 #define NAMED 3 /* files that the command names */
 
