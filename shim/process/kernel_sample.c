@@ -134,10 +134,10 @@ void ss_kernel_put(FILE *out, int dev, uint64_t reserved)
 			ss_outside_bytes(dev, SS_TRACE_OUTSIDE_DEVICE), rest_of(all, dev, reserved),
 			libraries);
 	}
-	if (managed || host) {
+	if (managed) { /* host memory alone takes nothing of most devices */
 		fprintf(out,
-			"somashim:   beside that: managed memory %" PRIu64 ", host memory %" PRIu64
-			"\n",
+			"somashim:   outside of the pools: managed memory %" PRIu64
+			", host memory %" PRIu64 "\n",
 			managed, host);
 	}
 }
