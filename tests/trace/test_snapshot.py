@@ -160,7 +160,7 @@ def test_hostile():
     """Each file ends soon: with figures, or with one line that says why not."""
     good = pickle.dumps(snapshot(training()), protocol=4)
     rng = random.Random(1)
-    for n in range(90):
+    for n in range(40):
         data = bytearray(good)
         for _ in range(rng.choice((1, 1, 2, 8))):
             data[rng.randrange(len(data))] = rng.randrange(256)
@@ -174,14 +174,14 @@ def test_hostile():
         assert not os.listdir('tmp')
     p = training()
     frames = [dict(name='f%d' % i, filename='x' * 100000, line=i) for i in range(5000)]
-    many = [dict(action='alloc', addr=512 * i, size=512, stream=i, time_us=i, frames=frames) for i in range(20000)]
+    many = [dict(action='alloc', addr=512 * i, size=512, stream=i, time_us=i, frames=frames) for i in range(6000)]
     shared = dict(device=0, address=0, total_size=512, stream=0, blocks=[dict(address=0, size=512, state='active_allocated')])
-    maps = sum(([dict(action='segment_map', addr=2 * i, size=1), dict(action='segment_map', addr=0, size=1 << 40)] for i in range(20000)), [])
+    maps = sum(([dict(action='segment_map', addr=2 * i, size=1), dict(action='segment_map', addr=0, size=1 << 40)] for i in range(3000)), [])
     ends = [dict(action=a, addr=(1 << 64) - 100, size=1 << 63, stream=-1, time_us=(1 << 63) - 1, frames=7)
             for a in ('segment_alloc', 'alloc', 'free_requested', 'free_completed', 'segment_free', 'oom')]
     for value, status in (
             (dict(device_traces=[many], segments=[]), 0), (dict(device_traces=[many] * 64, segments=[]), 2),
-            (dict(device_traces=[[]] * 1000, segments=[shared]), 2), (dict(device_traces=[], segments=[shared] * 100000), 2),
+            (dict(device_traces=[[]] * 1000, segments=[shared]), 2), (dict(device_traces=[], segments=[shared] * 10000), 2),
             (dict(device_traces=[maps], segments=[]), 0), (dict(device_traces=[ends], segments=[]), 0),
             (dict(device_traces=[[{str(i): i for i in range(1000)}]], segments=[]), 2), (dict(a=1), 2), ([], 2), (7, 2),
             (dict(device_traces=[[dict(action=1)]]), 2), (dict(device_traces=[[7]]), 2), (dict(segments=[dict(address=1, device=99)]), 2),
