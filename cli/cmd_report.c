@@ -482,6 +482,7 @@ int ss_cmd_report(int argc, char **argv)
 {
 	struct arguments a = {.most = 10, .details = SIZE_MAX};
 	size_t count, chosen, found = 0;
+	char err[1024];
 	int status;
 
 	ss_arguments_parse(&argp, argc, argv, 0, &a);
@@ -495,11 +496,12 @@ int ss_cmd_report(int argc, char **argv)
 		ss_trace_files_finish(&a.files);
 		return status;
 	}
-	struct ss_analysis **list = calloc(a.files.count, sizeof(*list));
-	char err[1024];
 	if (a.suppressions_path &&
-	    !(a.suppressions = ss_suppressions_read(a.suppressions_path, err, sizeof(err))))
+	    !(a.suppressions = ss_suppressions_read(a.suppressions_path, err, sizeof(err)))) {
+		ss_trace_files_finish(&a.files);
 		return ss_cli_error("report: %s", err);
+	}
+	struct ss_analysis **list = calloc(a.files.count, sizeof(*list));
 	a.symbols = ss_symbol_files_open(a.debug_path);
 	if (!list || !a.symbols)
 		return ss_cli_error("report: out of memory");
