@@ -11,10 +11,10 @@
 #include "cli/plural.h"
 #include "cli/progress.h"
 #include "cli/report/report.h"
+#include "cli/report_analysis.h"
 #include "cli/report_conditions.h"
 #include "cli/report_run.h"
 #include "cli/report_suppressions.h"
-#include "cli/snapshot/snapshot_trace.h"
 #include "cli/trace_files.h"
 #include "cli/writers/json.h"
 #include "cli/writers/output.h"
@@ -220,77 +220,26 @@ static int by_rank(const void *a, const void *b)
 				    strcmp(x->path, y->path);
 }
 
-/* Looks for the range of --phase in a file that is shown as `path`. False with a line in `err`. */
-static bool find_phase(const struct arguments *a, const char *path, const char *file,
-		       struct ss_part *part, char *err, size_t err_size)
-{
-	const struct ss_analysis_config config = {.phase = a->phase,
-						  .phase_number = a->phase_number};
-	struct ss_analysis *all = ss_analysis_run(file, &config, err, err_size);
-	uint64_t begin = 0, end = 0;
-
-	if (!all)
-		return false;
-	const struct ss_phases *p = &all->phases;
-	const struct ss_phase *found = NULL;
-	size_t n = (size_t)snprintf(err, err_size, "%s: no phase `%s'%s", path, a->phase,
-				    p->count ? "; there is" :
-					       ": the recording has none (roctxRangePush)");
-	for (size_t i = 0; i < p->count; i++) {
-		if (strcmp(p->phase[i].name, a->phase) == 0 && p->phase[i].count)
-			found = &p->phase[i];
-		if (n < err_size && i < 10)
-			n += (size_t)snprintf(err + n, err_size - n, "%s %.60s", i ? "," : "",
-					      p->phase[i].name);
-	}
-	if (found) {
-		begin = a->phase_number ? p->wanted_begin_ns : found->best_begin_ns;
-		end = a->phase_number ? p->wanted_end_ns : found->best_end_ns;
-		snprintf(err, err_size, "%s: there are %llu ranges `%s'", path,
-			 (unsigned long long)found->count, a->phase);
-	}
-	*part = (struct ss_part){begin - all->first_ns, end - all->first_ns};
-	part->to_ns += part->to_ns == 0; /* one that is empty and at the begin */
-	ss_analysis_free(all);
-	return end != 0;
-}
-
 static struct ss_analysis *analyze_one(const struct arguments *a, const char *path, bool charts,
 				       struct progress *progress)
 {
 	bool bar = isatty(STDERR_FILENO);
 	bool many = a->files.count > MANY;
-	struct ss_analysis_config config = {.files = a->symbols,
-					    .part = a->part,
-					    .by = a->by,
-					    .charts = charts,
-					    .samples = many ? SAMPLES_OF_MANY : SAMPLES,
-					    .lives = many ? LIVES_OF_MANY : LIVES,
-					    .suppressed = a->suppressions ? ss_report_suppressed :
-									    NULL,
-					    .suppressions = a->suppressions,
-					    .progress = bar ? draw : NULL,
-					    .arg = progress};
-	char err[2048], made[64];
-	struct ss_analysis *result = NULL;
-	const char *file = path;
-	int fd = -1;
+	const struct ss_analysis_config config = {
+		.files = a->symbols,
+		.part = a->part,
+		.by = a->by,
+		.charts = charts,
+		.samples = many ? SAMPLES_OF_MANY : SAMPLES,
+		.lives = many ? LIVES_OF_MANY : LIVES,
+		.suppressed = a->suppressions ? ss_report_suppressed : NULL,
+		.suppressions = a->suppressions,
+		.progress = bar ? draw : NULL,
+		.arg = progress};
+	char err[2048];
+	struct ss_analysis *result = ss_report_analysis(path, &config, a->phase, a->phase_number,
+							err, sizeof(err));
 
-	if (!ss_is_trace(path) && ss_is_snapshot(path, true)) {
-		fd = ss_snapshot_trace(path, made, err, sizeof(err));
-		file = fd >= 0 ? made : NULL;
-	}
-	if (file && a->phase && !find_phase(a, path, file, &config.part, err, sizeof(err)))
-		file = NULL;
-	if (file)
-		result = ss_analysis_run(file, &config, err, sizeof(err));
-	if (result && fd >= 0 && !ss_analysis_rename(result, path)) {
-		ss_analysis_free(result);
-		result = NULL;
-		snprintf(err, sizeof(err), "%s: out of memory", path);
-	}
-	if (fd >= 0)
-		close(fd);
 	if (bar)
 		ss_progress_clear();
 	if (!result)
