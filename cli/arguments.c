@@ -8,6 +8,7 @@
 #include "cli/arguments.h"
 #include "core/base/utf8.h"
 #include "config/options.h"
+#include "config/values.h"
 #include "trace/symbolize.h"
 
 /* Visible, since argp finds it by its name. */
@@ -55,6 +56,18 @@ uint64_t ss_arguments_number(const struct argp_state *state, const char *name, c
 			   (unsigned long long)max);
 	}
 	return a.bytes;
+}
+
+uint64_t ss_arguments_time(const struct argp_state *state, const char *name, const char *text)
+{
+	uint64_t whole = 0, billionths = 0;
+	const char *end = ss_parse_decimal(text, &whole, &billionths);
+
+	if (!end || whole > 1000000000 ||
+	    (strcmp(end, "") && strcmp(end, "s") && strcmp(end, "ms")))
+		argp_error(state, "%s: '%s' is no time in seconds (1.5, 20ms)", name, text);
+	uint64_t ns = whole * 1000000000u + billionths;
+	return end && strcmp(end, "ms") == 0 ? ns / 1000 : ns;
 }
 
 uint32_t ss_arguments_pid(const struct argp_state *state, const char *text)

@@ -18,6 +18,8 @@ void ss_arguments_parse(const struct argp *argp, int argc, char **argv, unsigned
  * error of the option `name` and ends the process. */
 uint64_t ss_arguments_number(const struct argp_state *state, const char *name, const char *text,
 			     uint64_t max);
+/* Reads a time in seconds (1.5; 20ms), as nanoseconds; anything else is an error of the option. */
+uint64_t ss_arguments_time(const struct argp_state *state, const char *name, const char *text);
 /* Reads a process id, or ends the process with an error. */
 uint32_t ss_arguments_pid(const struct argp_state *state, const char *text);
 

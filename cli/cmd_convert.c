@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/convert/convert.h"
 #include "cli/progress.h"
+#include "cli/snapshot/snapshot_trace.h"
 #include "cli/trace_files.h"
 #include "cli/writers/output.h"
 
@@ -19,10 +20,13 @@ struct arguments {
 	struct ss_convert_config config;
 };
 
-enum { TO = 256, DEVICE, VALUE, DEBUG_PATH };
+enum { TO = 256, FROM, DEVICE, VALUE, DEBUG_PATH };
 
 static const struct argp_option options[] = {
-	{"to", TO, "FORMAT", 0, "Which format; see below", 0},
+	{"to", TO, "FORMAT|SECONDS", 0,
+	 "Which format; see below. May be given again with a time, at which the conversion ends",
+	 0},
+	{"from", FROM, "SECONDS", 0, "Only what happened from then on (1.5; 20ms)", 0},
 	{"output", 'o', "FILE", 0, "Write to FILE (default, and -: standard output)", 0},
 	{"device", DEVICE, "N", 0, "Only this device (default: all)", 0},
 	{"value", VALUE, "peak|leaks|total", 0,
@@ -58,6 +62,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case TO:
+		if (*arg >= '0' && *arg <= '9') {
+			a->config.part.to_ns = ss_arguments_time(state, "--to", arg);
+			if (!a->config.part.to_ns)
+				argp_error(state, "--to: nothing happens until then");
+			return 0;
+		}
 		a->format = ss_format_find(arg);
 		if (!a->format)
 			argp_error(state, "there is no format %s", arg);
@@ -68,6 +78,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case VALUE: set_value(a, arg, state); return 0;
 	case DEBUG_PATH: a->config.debug_path = arg; return 0;
+	case FROM: a->config.part.from_ns = ss_arguments_time(state, "--from", arg); return 0;
 	case ARGP_KEY_ARG:
 		if (a->config.path)
 			argp_error(state, "one file at a time, not %s too", arg);
@@ -77,6 +88,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_SUCCESS:
 		if (!a->format)
 			argp_error(state, "--to is missing");
+		else if (a->config.part.to_ns && a->config.part.to_ns < a->config.part.from_ns)
+			argp_error(state, "--to is before --from");
 		else if (a->value && a->format->write != ss_convert_folded)
 			argp_error(state, "--value is for folded stacks only");
 		else if (a->config.value != SS_FOLDED_PEAK && a->config.device >= 0)
@@ -111,7 +124,9 @@ static const struct argp argp = {
 	.parser = parse,
 	.children = ss_arguments_common,
 	.args_doc = "FILE",
-	.doc = "Writes a recording of `somashim record' in the format of another program.\v ",
+	.doc = "Writes a recording of `somashim record', or a memory snapshot of PyTorch, in the "
+	       "format "
+	       "of another program.\v ",
 	.help_filter = help_filter,
 };
 
@@ -186,10 +201,21 @@ static int convert_devices(const struct arguments *a)
 int ss_cmd_convert(int argc, char **argv)
 {
 	struct arguments a = {.config.device = -1};
+	char path[64], err[1024];
+	int made = -1; /* the recording of a snapshot */
 
 	ss_arguments_parse(&argp, argc, argv, 0, &a);
 	a.config.progress = isatty(STDERR_FILENO) ? draw : NULL;
-	return a.format->one_device || a.config.device >= 0 ?
-		       convert_devices(&a) :
-		       convert(&a, &a.config, a.output, true);
+	if (!ss_is_trace(a.config.path) && ss_is_snapshot(a.config.path, true)) {
+		made = ss_snapshot_trace(a.config.path, path, err, sizeof(err));
+		if (made < 0)
+			return ss_cli_error("convert: %s", err);
+		a.config.path = path;
+	}
+	int status = a.format->one_device || a.config.device >= 0 ?
+			     convert_devices(&a) :
+			     convert(&a, &a.config, a.output, true);
+	if (made >= 0)
+		close(made);
+	return status;
 }

@@ -18,6 +18,7 @@
 #include "cli/cli.h"
 #include "cli/exit_summary.h"
 #include "cli/framework.h"
+#include "cli/recorded_summary.h"
 #include "cli/ring/fold.h"
 #include "cli/ring/size.h"
 #include "cli/run_preload.h"
@@ -122,7 +123,6 @@ static bool make_pattern(const struct arguments *a, char *pattern)
 static void print_files(const char *pattern, uint64_t start, bool running)
 {
 	char wild[2 * PATTERN_BYTES + 2];
-	const char *first = NULL;
 	size_t count = 0;
 	glob_t found = {0};
 
@@ -130,23 +130,21 @@ static void print_files(const char *pattern, uint64_t start, bool running)
 		found.gl_pathc = 0;
 	for (size_t i = 0; i < found.gl_pathc; i++) {
 		if (ss_trace_start(found.gl_pathv[i]) >= start) {
-			first = first ? first : found.gl_pathv[i];
-			count++;
+			char *other = found.gl_pathv[count];
+			found.gl_pathv[count++] = found.gl_pathv[i];
+			found.gl_pathv[i] = other;
 		}
 	}
-	if (count == 0 && !running) {
+	if (count > 0) {
+		ss_recorded_summary(found.gl_pathv, count);
+	} else if (!running) {
 		fprintf(stderr,
 			"somashim: nothing was recorded in %s: the program used no device, or "
 			"the file could not be written (said above)\n",
 			pattern);
-	} else if (count == 1) {
-		fprintf(stderr, "somashim: recorded in %s\n", first);
-	} else if (count > 1) {
-		fprintf(stderr, "somashim: recorded in %zu files, the first one is %s\n", count,
-			first);
 	}
-	if (first)
-		ss_framework_say_hidden(first);
+	if (count > 0)
+		ss_framework_say_hidden(found.gl_pathv[0]);
 	if (running) {
 		fprintf(stderr,
 			"somashim: the program has ended, but processes that it started run on: "
@@ -154,7 +152,7 @@ static void print_files(const char *pattern, uint64_t start, bool running)
 			"record to %s\n",
 			pattern);
 	}
-	if (found.gl_pathc)
+	if (found.gl_pathv)
 		globfree(&found);
 }
 

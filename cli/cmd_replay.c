@@ -124,12 +124,13 @@ static int print_json(const struct arguments *a, const struct ss_events *ev,
 		      const struct ss_replay_result *r)
 {
 	return ss_json_print(json_pack(
-		"{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, "
+		"{s:i, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, "
 		"s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o, s:o, s:o*}",
-		"reserved_peak", (json_int_t)r->reserved_peak, "used_peak",
+		"version", 1, "reserved_peak", (json_int_t)r->reserved_peak, "used_peak",
 		(json_int_t)r->used_peak, "ratio",
-		ss_json_rounded(ss_ratio(r->reserved_peak, r->used_peak)), "allocations",
-		(json_int_t)r->allocations, "frees", (json_int_t)r->frees, "failed",
+		ss_json_rounded(ss_ratio(r->reserved_peak, r->used_peak)), "program_reserved_peak",
+		ev->reserved_peak ? json_integer((json_int_t)ev->reserved_peak) : json_null(),
+		"allocations", (json_int_t)r->allocations, "frees", (json_int_t)r->frees, "failed",
 		(json_int_t)r->failed, "hits", (json_int_t)r->hits, "hit_rate",
 		ss_json_rounded(ss_ratio(r->hits, r->allocations)), "driver_calls",
 		(json_int_t)r->driver_calls, "driver_calls_after_peak",
@@ -170,6 +171,13 @@ static void print_text(const struct arguments *a, const struct ss_events *ev,
 	printf("used peak        %llu bytes\n", (unsigned long long)r->used_peak);
 	printf("reserved peak    %llu bytes, %.4f of used\n", (unsigned long long)r->reserved_peak,
 	       ss_ratio(r->reserved_peak, r->used_peak));
+	if (ev->reserved_peak) {
+		printf("PyTorch's peak   %llu bytes reserved in the program itself, %.4f of used; "
+		       "these pools need %.1f %% of that\n",
+		       (unsigned long long)ev->reserved_peak,
+		       ss_ratio(ev->reserved_peak, r->used_peak),
+		       100 * ss_ratio(r->reserved_peak, ev->reserved_peak));
+	}
 	printf("hits             %llu (%.2f %%)\n", (unsigned long long)r->hits,
 	       100 * ss_ratio(r->hits, r->allocations));
 	printf("driver calls     %llu, of them %llu after the peak (%.2f per 100 allocations)\n",

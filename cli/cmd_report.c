@@ -11,7 +11,10 @@
 #include "cli/plural.h"
 #include "cli/progress.h"
 #include "cli/report/report.h"
+#include "cli/report_analysis.h"
+#include "cli/report_conditions.h"
 #include "cli/report_run.h"
+#include "cli/report_suppressions.h"
 #include "cli/trace_files.h"
 #include "cli/writers/json.h"
 #include "cli/writers/output.h"
@@ -32,16 +35,48 @@ struct arguments {
 	size_t names, first; /* arguments that are files; files of the first of them */
 	const char *name[2];
 	enum ss_by by;
-	bool json, diff;
+	bool json, csv, diff;
+	struct ss_conditions fail_if;
+	struct ss_part part;
+	const char *phase; /* NULL: all of the recording */
+	uint64_t phase_number;
+	const char *suppressions_path;
+	struct ss_suppressions *suppressions; /* NULL: none */
 	struct ss_symbol_files *symbols;
 };
 
-enum { JSON = 256, TOP, BY, DEBUG_PATH, DETAILS, RUN, DIFF };
+enum {
+	JSON = 256,
+	CSV,
+	TOP,
+	BY,
+	DEBUG_PATH,
+	DETAILS,
+	RUN,
+	DIFF,
+	FAIL_IF,
+	SUPPRESSIONS,
+	PHASE,
+	FROM,
+	TO
+};
 
 static const struct argp_option options[] = {
 	{"output", 'o', "FILE", 0,
 	 "Write a page for a browser, one file that needs no network (-: standard output)", 0},
 	{"json", JSON, NULL, 0, "Print one JSON object", 0},
+	{"csv", CSV, NULL, 0, "Print all call sites as CSV", 0},
+	{"fail-if", FAIL_IF, "FIGURE>N", 0,
+	 "End with status 1 if the peak, reserved, leaks, growing, failures or allocations are "
+	 "more "
+	 "(peak>8G; leaks; with --diff: peak>5%); may be given several times",
+	 0},
+	{"phase", PHASE, "NAME[#N]", 0,
+	 "Only that range of roctx: the one with the highest peak, or the Nth of its name", 0},
+	{"from", FROM, "SECONDS", 0, "Only what happened from then on (1.5; 20ms)", 0},
+	{"to", TO, "SECONDS", 0, "... and until then", 0},
+	{"suppressions", SUPPRESSIONS, "FILE", 0,
+	 "What is no leak: lines of the form `leak FUNCTION...', as for `somashim check'", 0},
 	{"top", TOP, "N", 0, "Lines of each list (default: 10)", 0},
 	{"by", BY, "GROUP", 0, "Put together by function, file, module, stream or thread", 0},
 	{"details", DETAILS, "N", 0,
@@ -62,14 +97,53 @@ static enum ss_by group(struct argp_state *state, const char *arg)
 	return SS_BY_SITE;
 }
 
+/* "NAME#N"; a # before anything else belongs to the name. */
+static void set_phase(struct arguments *a, char *arg)
+{
+	char *number = strrchr(arg, '#');
+
+	a->phase = arg;
+	a->phase_number = 0;
+	if (number && number != arg && number[1] && !number[1 + strspn(number + 1, "0123456789")]) {
+		a->phase_number = strtoull(number + 1, NULL, 10);
+		*number = '\0';
+	}
+}
+
+static void check_conditions(const struct arguments *a, struct argp_state *state)
+{
+	for (size_t i = 0; i < a->fail_if.count; i++) {
+		const struct ss_condition *c = &a->fail_if.at[i];
+		if (c->percent > 0 && !a->diff)
+			argp_error(state, "--fail-if: `%s': a percentage is for --diff", c->text);
+		if (c->figure == SS_CONDITION_GROWING && a->diff)
+			argp_error(state, "--fail-if: `%s' is not for --diff", c->text);
+	}
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct arguments *a = state->input;
+	const char *wrong;
 	char err[512];
 
 	switch (key) {
 	case 'o': a->output = arg; return 0;
 	case JSON: a->json = true; return 0;
+	case CSV: a->csv = true; return 0;
+	case PHASE: set_phase(a, arg); return 0;
+	case FROM: a->part.from_ns = ss_arguments_time(state, "--from", arg); return 0;
+	case TO:
+		a->part.to_ns = ss_arguments_time(state, "--to", arg);
+		if (!a->part.to_ns)
+			argp_error(state, "--to: nothing happens until then");
+		return 0;
+	case SUPPRESSIONS: a->suppressions_path = arg; return 0;
+	case FAIL_IF:
+		wrong = ss_condition_add(&a->fail_if, arg);
+		if (wrong)
+			argp_error(state, "--fail-if: `%s': %s", arg, wrong);
+		return 0;
 	case TOP: a->most = (size_t)ss_arguments_number(state, "--top", arg, 1 << 20); return 0;
 	case DEBUG_PATH: a->debug_path = arg; return 0;
 	case BY: a->by = group(state, arg); return 0;
@@ -92,8 +166,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_NO_ARGS: argp_usage(state); return 0;
 	case ARGP_KEY_SUCCESS:
-		if (a->json && a->output)
-			argp_error(state, "either --json or --output");
+		if (a->json + a->csv + (a->output != NULL) > 1)
+			argp_error(state, "either --json, --csv or --output");
+		if (a->part.to_ns && a->part.to_ns < a->part.from_ns)
+			argp_error(state, "--to is before --from");
+		if (a->phase && !ss_part_is_all(&a->part))
+			argp_error(state, "either --phase or --from and --to");
+		if (a->suppressions_path && a->by)
+			argp_error(state, "--suppressions is for call sites, not for --by");
+		check_conditions(a, state);
 		if (a->by && a->output && !a->diff)
 			argp_error(state, "--by is for text and --json: a page has all groups");
 		if (a->diff && a->names != 2)
@@ -111,7 +192,8 @@ static const struct argp argp = {
 	.doc = "Shows what recordings say about device memory: peaks and who held the memory, what "
 	       "was "
 	       "never freed, waste, waits, failures.\v"
-	       "FILE is a recording of `somashim record', or a directory of them. Several are "
+	       "FILE is a recording of `somashim record', a memory snapshot of PyTorch, or a "
+	       "directory of them. Several are "
 	       "compared "
 	       "as the ranks of a job. Files of `somashim check --json' or SOMASHIM_CHECK_FILE "
 	       "become "
@@ -143,15 +225,20 @@ static struct ss_analysis *analyze_one(const struct arguments *a, const char *pa
 {
 	bool bar = isatty(STDERR_FILENO);
 	bool many = a->files.count > MANY;
-	const struct ss_analysis_config config = {.files = a->symbols,
-						  .by = a->by,
-						  .charts = charts,
-						  .samples = many ? SAMPLES_OF_MANY : SAMPLES,
-						  .lives = many ? LIVES_OF_MANY : LIVES,
-						  .progress = bar ? draw : NULL,
-						  .arg = progress};
-	char err[1024];
-	struct ss_analysis *result = ss_analysis_run(path, &config, err, sizeof(err));
+	const struct ss_analysis_config config = {
+		.files = a->symbols,
+		.part = a->part,
+		.by = a->by,
+		.charts = charts,
+		.samples = many ? SAMPLES_OF_MANY : SAMPLES,
+		.lives = many ? LIVES_OF_MANY : LIVES,
+		.suppressed = a->suppressions ? ss_report_suppressed : NULL,
+		.suppressions = a->suppressions,
+		.progress = bar ? draw : NULL,
+		.arg = progress};
+	char err[2048];
+	struct ss_analysis *result = ss_report_analysis(path, &config, a->phase, a->phase_number,
+							err, sizeof(err));
 
 	if (bar)
 		ss_progress_clear();
@@ -258,6 +345,8 @@ static int print(const struct arguments *a, struct ss_analysis **list, size_t co
 	if (a->json || a->output) {
 		status = print_json(
 			a, ss_report_json(detail, details, many ? &over : NULL, a->output));
+	} else if (a->csv) {
+		ss_report_csv(stdout, list, count);
 	} else {
 		if (many)
 			ss_report_ranks_text(stdout, &over, a->most);
@@ -274,7 +363,7 @@ static int print(const struct arguments *a, struct ss_analysis **list, size_t co
 	if (many)
 		ss_over_ranks_finish(&over);
 	free(detail);
-	return status;
+	return !status && ss_conditions_hold(&a->fail_if, list, count) ? 1 : status;
 }
 
 /* Returns the exit status. */
@@ -299,8 +388,12 @@ static int print_difference(const struct arguments *a, struct ss_analysis **list
 		return ss_cli_error("report: out of memory");
 	if (a->json || a->output)
 		status = print_json(a, ss_report_difference_json(&d, a->name[0], a->name[1]));
+	else if (a->csv)
+		ss_report_difference_csv(stdout, &d);
 	else
 		ss_report_difference_text(stdout, &d, a->name[0], a->name[1], a->most);
+	if (!status && ss_conditions_hold_difference(&a->fail_if, &d))
+		status = 1;
 	ss_difference_finish(&d);
 	return status;
 }
@@ -316,11 +409,11 @@ static int report_found(const struct arguments *a)
 	if (!paths)
 		return ss_cli_error("report: out of memory");
 	memcpy(paths, a->files.path, a->files.count * sizeof(*paths));
-	if (a->output || a->diff || a->by) {
-		status = ss_cli_error(
-			"report: --output, --diff and --by are for recordings, and %s "
-			"is of `somashim check'",
-			a->files.path[0]);
+	if (a->output || a->diff || a->by || a->csv || a->fail_if.count || a->suppressions_path) {
+		status = ss_cli_error("report: --output, --csv, --diff, --by, --fail-if and "
+				      "--suppressions are for "
+				      "recordings, and %s is of `somashim check'",
+				      a->files.path[0]);
 	} else if (!ss_found_read(&found, paths, NULL, err, sizeof(err))) {
 		status = ss_cli_error("report: %s", err);
 	} else {
@@ -338,6 +431,7 @@ int ss_cmd_report(int argc, char **argv)
 {
 	struct arguments a = {.most = 10, .details = SIZE_MAX};
 	size_t count, chosen, found = 0;
+	char err[1024];
 	int status;
 
 	ss_arguments_parse(&argp, argc, argv, 0, &a);
@@ -350,6 +444,11 @@ int ss_cmd_report(int argc, char **argv)
 					      "`somashim check'; these do not go together");
 		ss_trace_files_finish(&a.files);
 		return status;
+	}
+	if (a.suppressions_path &&
+	    !(a.suppressions = ss_suppressions_read(a.suppressions_path, err, sizeof(err)))) {
+		ss_trace_files_finish(&a.files);
+		return ss_cli_error("report: %s", err);
 	}
 	struct ss_analysis **list = calloc(a.files.count, sizeof(*list));
 	ss_cli_say_nameless("report");
@@ -369,6 +468,9 @@ int ss_cmd_report(int argc, char **argv)
 	for (size_t i = 0; i < count; i++)
 		ss_analysis_free(list[i]);
 	free(list);
+	if (a.suppressions)
+		ss_suppressions_say_unused(a.suppressions, a.suppressions_path);
+	ss_suppressions_free(a.suppressions);
 	ss_symbol_files_close(a.symbols);
 	ss_trace_files_finish(&a.files);
 	return status;

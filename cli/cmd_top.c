@@ -14,6 +14,7 @@
 
 struct arguments {
 	bool once, json;
+	const char *log; /* NULL: none */
 	unsigned delay_ms, wait_ms;
 	uint32_t pid[MOST];
 	size_t count;
@@ -24,8 +25,13 @@ static const struct argp_option options[] = {
 	{"json", 'j', NULL, 0, "With --once: print one JSON object", 0},
 	{"delay", 'd', "MS", 0, "Milliseconds between two samples (default: 1000)", 0},
 	{"wait", 'w', "MS", 0,
-	 "With --once: how long processes have to bring their figures up to date, which they do at "
+	 "With --once and --log: how long processes have to bring their figures up to date, which "
+	 "they do at "
 	 "their next HIP call (default: 200)",
+	 0},
+	{"log", 'l', "FILE", 0,
+	 "Append a row for each pool to FILE, a CSV, every --delay (-: standard output); with "
+	 "PIDs until these have ended",
 	 0},
 	{0},
 };
@@ -45,6 +51,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'w':
 		a->wait_ms = (unsigned)ss_arguments_number(state, "--wait", arg, 3600000);
 		return 0;
+	case 'l': a->log = arg; return 0;
 	case ARGP_KEY_ARG:
 		if (a->count == MOST)
 			argp_error(state, "too many processes");
@@ -53,6 +60,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (a->json && !a->once)
 			argp_error(state, "--json is for --once");
+		if (a->json && a->log)
+			argp_error(state, "a log is a CSV: not with --json");
 		return 0;
 	default: return ARGP_ERR_UNKNOWN;
 	}
@@ -77,6 +86,10 @@ int ss_cmd_top(int argc, char **argv)
 
 	ss_arguments_parse(&argp, argc, argv, 0, &a);
 	const struct ss_top_filter filter = {a.pid, a.count};
+	if (a.log) {
+		return ss_top_log(directory, &filter, a.delay_ms,
+				  a.wait_ms < a.delay_ms ? a.wait_ms : a.delay_ms, a.once, a.log);
+	}
 	if (!a.once && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
 		return ss_top_screen(directory, &filter, a.delay_ms);
 	if (!ss_top_take(directory, &filter, a.wait_ms, NULL, &sample))

@@ -123,7 +123,7 @@ static const char *grouped(uint64_t n, char out[32])
 
 static void print_pools(const struct ss_report *r)
 {
-	char calls[32], driver[32], memory[32], used[16], held[16];
+	char calls[32], driver[32], memory[32], used[16], held[16], rest[16];
 
 	if (!r->served_calls)
 		return; /* nothing was allocated, or every process was killed */
@@ -131,11 +131,13 @@ static void print_pools(const struct ss_report *r)
 	print_rank();
 	fprintf(stderr,
 		"%s memory %s became %s %s of the runtime (%s for device memory); %s%s in use at "
-		"most, %s held.\n",
+		"most, %s held%s%s.\n",
 		grouped(r->served_calls, calls), ss_plural(r->served_calls, "call", "calls"),
 		grouped(r->driver_calls, driver), ss_plural(r->driver_calls, "call", "calls"),
 		grouped(r->memory_calls, memory), r->used > 1 ? "in the largest process " : "",
-		ss_size_text(r->used_high, used), ss_size_text(r->reserved_high, held));
+		ss_size_text(r->used_high, used), ss_size_text(r->reserved_high, held),
+		r->rest_high ? ", and outside of the pools " : "",
+		r->rest_high ? ss_size_text(r->rest_high, rest) : "");
 }
 
 #define GOOD_HITS 90 /* percent: from here on an option would help little */

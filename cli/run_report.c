@@ -96,5 +96,6 @@ bool ss_run_report_close(const struct ss_report *r, char *err, size_t err_size)
 	atomic_fetch_add(&outer->excess_bytes, r->excess_bytes);
 	raise_to(&outer->used_high, r->used_high);
 	raise_to(&outer->reserved_high, r->reserved_high);
+	raise_to(&outer->rest_high, r->rest_high);
 	return true;
 }

@@ -50,6 +50,7 @@ struct ss_top_device {
 	char pci[20]; /* or "device N" where the address is unknown */
 	size_t processes;
 	uint64_t total, used, reserved, in_flight;
+	uint64_t kernel, rest; /* of processes of which the kernel says it; 0: of none */
 };
 /* Fills `out` and returns the number of devices. */
 size_t ss_top_devices(const struct ss_top_sample *sample, struct ss_top_device *out, size_t room);
@@ -60,6 +61,11 @@ const char *ss_top_problem(enum ss_live_result result);
 /* Prints it on stdout. They return the exit status. */
 int ss_top_print_text(const struct ss_top_sample *sample, const struct ss_top_filter *filter);
 int ss_top_print_json(const struct ss_top_sample *sample, const char *directory);
+/* Appends samples to a CSV file, one every `delay_ms`, until a signal ends the command, or the
+ * processes of the filter have ended; `once`: one. "-" is standard output. Returns the exit
+ * status. */
+int ss_top_log(const char *directory, const struct ss_top_filter *filter, unsigned delay_ms,
+	       unsigned wait_ms, bool once, const char *path);
 /* Shows samples on the terminal, one every `delay_ms`, until a key ends it. Returns the exit
  * status. */
 int ss_top_screen(const char *directory, const struct ss_top_filter *filter, unsigned delay_ms);

@@ -28,6 +28,29 @@ static void print_pool(const struct ss_top_process *p, const struct ss_live_pool
 	       (unsigned long long)pool->counts.allocations, p->age);
 }
 
+/* A row like that of a pool for each kind of memory outside of the pools. */
+static void print_outside(const struct ss_top_process *p, const struct ss_live_device *d)
+{
+	const struct {
+		const char *name;
+		uint64_t bytes;
+	} row[] = {{"(managed)", d->managed},
+		   {"(host)", d->host},
+		   {"(arrays)", d->arrays},
+		   {"(runtime)", d->runtime},
+		   {"(rest)", d->rest}};
+	char device[20], size[16];
+
+	snprintf(device, sizeof(device), "device %u", d->ordinal);
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		if (row[i].bytes) {
+			printf("%8u %5s %-15s %-12s %-10s %10s\n", p->name.pid, "", "",
+			       d->pci[0] ? d->pci : device, row[i].name,
+			       ss_size_text(row[i].bytes, size));
+		}
+	}
+}
+
 static void print_none(const struct ss_top_filter *f)
 {
 	if (f->count == 0) {
@@ -51,13 +74,19 @@ int ss_top_print_text(const struct ss_top_sample *s, const struct ss_top_filter 
 	}
 	size_t count = ss_top_devices(s, devices, sizeof(devices) / sizeof(devices[0]));
 	for (size_t i = 0; i < count; i++) {
-		printf("%s: %zu %s, used %s, reserved %s, in flight %s of %s\n", devices[i].pci,
+		printf("%s: %zu %s, used %s, reserved %s, in flight %s of %s", devices[i].pci,
 		       devices[i].processes,
 		       ss_plural(devices[i].processes, "process", "processes"),
 		       ss_size_text(devices[i].used, size[0]),
 		       ss_size_text(devices[i].reserved, size[1]),
 		       ss_size_text(devices[i].in_flight, size[2]),
 		       ss_size_text(devices[i].total, size[3]));
+		if (devices[i].kernel) {
+			printf("; the kernel counts %s, %s of it outside of the pools",
+			       ss_size_text(devices[i].kernel, size[0]),
+			       ss_size_text(devices[i].rest, size[1]));
+		}
+		printf("\n");
 	}
 	printf("%8s %5s %-15s %-12s %-10s %10s %10s %10s %10s %10s %12s %9s\n", "PID", "RANK",
 	       "COMMAND", "DEVICE", "POOL", "USED", "RESERVED", "IN FLIGHT", "USED HIGH",
@@ -70,6 +99,8 @@ int ss_top_print_text(const struct ss_top_sample *s, const struct ss_top_filter 
 		}
 		for (uint32_t k = 0; k < p->page.figures.pool_count; k++)
 			print_pool(p, &p->page.figures.pool[k]);
+		for (uint32_t k = 0; k < p->page.figures.device_count; k++)
+			print_outside(p, &p->page.figures.device[k]);
 		if (p->page.figures.pools_left_out) {
 			printf("%8u and %u more %s\n", p->name.pid, p->page.figures.pools_left_out,
 			       ss_plural(p->page.figures.pools_left_out, "pool", "pools"));
@@ -109,6 +140,12 @@ static json_t *pack_pool(const struct ss_live_pool *p)
 			 "out_of_memory", integer(c->out_of_memory));
 }
 
+/* Null if the kernel says nothing. */
+static json_t *known(uint64_t kernel, uint64_t n)
+{
+	return kernel ? json_integer(integer(n)) : json_null();
+}
+
 static json_t *pack_device(const struct ss_live_figures *f, const struct ss_live_device *d)
 {
 	json_t *pools = json_array();
@@ -116,14 +153,18 @@ static json_t *pack_device(const struct ss_live_figures *f, const struct ss_live
 	for (uint32_t i = 0; i < f->pool_count; i++)
 		if (f->pool[i].device == d->ordinal)
 			json_array_append_new(pools, pack_pool(&f->pool[i]));
-	return json_pack("{s:i, s:o, s:s, s:I, s:o, s:I, s:I, s:I, s:i, s:I, s:I, s:o}", "ordinal",
-			 (int)d->ordinal, "pci", optional_text(d->pci), "name", d->name, "total",
-			 integer(d->total), "limit",
-			 d->limit ? json_integer(integer(d->limit)) : json_null(), "used",
-			 integer(d->used), "reserved", integer(d->reserved), "in_flight",
-			 integer(d->in_flight), "ended_pools", (int)d->ended_pools,
-			 "ended_allocations", integer(d->ended.allocations), "ended_frees",
-			 integer(d->ended.frees), "pools", pools);
+	return json_pack(
+		"{s:i, s:o, s:s, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:i, "
+		"s:I, s:I, s:o}",
+		"ordinal", (int)d->ordinal, "pci", optional_text(d->pci), "name", d->name, "total",
+		integer(d->total), "limit",
+		d->limit ? json_integer(integer(d->limit)) : json_null(), "used", integer(d->used),
+		"reserved", integer(d->reserved), "in_flight", integer(d->in_flight), "managed",
+		integer(d->managed), "host", integer(d->host), "arrays", integer(d->arrays),
+		"runtime", integer(d->runtime), "kernel", known(d->kernel, d->kernel), "rest",
+		known(d->kernel, d->rest), "ended_pools", (int)d->ended_pools, "ended_allocations",
+		integer(d->ended.allocations), "ended_frees", integer(d->ended.frees), "pools",
+		pools);
 }
 
 static json_t *pack_process(const struct ss_top_process *p)
@@ -166,11 +207,14 @@ int ss_top_print_json(const struct ss_top_sample *s, const char *directory)
 	for (size_t i = 0; i < count; i++) {
 		const struct ss_top_device *d = &devices[i];
 		json_array_append_new(
-			sums, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "device", d->pci,
-					"processes", (json_int_t)d->processes, "total",
-					integer(d->total), "used", integer(d->used), "reserved",
-					integer(d->reserved), "in_flight", integer(d->in_flight)));
+			sums,
+			json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "device", d->pci,
+				  "processes", (json_int_t)d->processes, "total", integer(d->total),
+				  "used", integer(d->used), "reserved", integer(d->reserved),
+				  "in_flight", integer(d->in_flight), "kernel",
+				  known(d->kernel, d->kernel), "rest", known(d->kernel, d->rest)));
 	}
-	return ss_json_print(json_pack("{s:o, s:o, s:o}", "directory", ss_json_text(directory),
-				       "processes", processes, "devices", sums));
+	return ss_json_print(json_pack("{s:i, s:o, s:o, s:o}", "version", 1, "directory",
+				       ss_json_text(directory), "processes", processes, "devices",
+				       sums));
 }

@@ -229,6 +229,8 @@ static void add_device(struct ss_top_device *out, size_t room, size_t *count,
 	out[i].used += d->used;
 	out[i].reserved += d->reserved;
 	out[i].in_flight += d->in_flight;
+	out[i].kernel += d->kernel;
+	out[i].rest += d->rest;
 }
 
 size_t ss_top_devices(const struct ss_top_sample *s, struct ss_top_device *out, size_t room)

@@ -241,6 +241,11 @@ static void draw_device(int y, const struct ss_top_device *d)
 	append(line, width, part);
 	snprintf(part, sizeof(part), ", in flight %s", ss_size_text(d->in_flight, size));
 	append(line, width, part);
+	if (d->kernel) {
+		snprintf(part, sizeof(part), ", outside of the pools %s",
+			 ss_size_text(d->rest, size));
+		append(line, width, part);
+	}
 	snprintf(part, sizeof(part), ", %zu %s", d->processes,
 		 ss_plural(d->processes, "process", "processes"));
 	append(line, width, part);

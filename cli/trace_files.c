@@ -12,6 +12,7 @@
 #include "cli/readers/events.h"
 #include "cli/readers/input.h"
 #include "cli/trace_files.h"
+#include "cli/snapshot/snapshot_trace.h"
 #include "core/base/regular_file.h"
 #include "trace/format.h"
 
@@ -70,6 +71,8 @@ const char *ss_no_trace_hint(const char *path)
 	static char hint[128];
 	struct ss_trace_header h = {0};
 
+	if (ss_is_snapshot(path, true)) /* what is wrong with it was said */
+		return "";
 	if (is_log(path))
 		return ": a log of allocations, for `somashim replay'";
 	(void)read_header(path, &h);
@@ -108,7 +111,8 @@ bool ss_trace_files_add(struct ss_trace_files *f, const char *path, char *err, s
 	for (int i = 0; i < n; i++) {
 		char file[PATH_MAX];
 		int length = snprintf(file, sizeof(file), "%s/%s", path, entry[i]->d_name);
-		if (length > 0 && (size_t)length < sizeof(file) && ss_is_trace(file))
+		if (length > 0 && (size_t)length < sizeof(file) &&
+		    (ss_is_trace(file) || ss_is_snapshot(file, false)))
 			ok &= add(f, file);
 		free(entry[i]);
 	}

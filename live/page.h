@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #define SS_LIVE_MAGIC 0x3147504c4d485353ull /* "SSHMLPG1" */
-#define SS_LIVE_VERSION 1u                  /* grows when the layout changes */
+#define SS_LIVE_VERSION 2u                  /* grows when the layout changes */
 #define SS_LIVE_BYTES 32768u
 #define SS_LIVE_DEVICES 64u /* devices of a process; SS_MAX_DEVICES of config/limits.h */
 #define SS_LIVE_POOLS 128u  /* pools that are shown one by one */
@@ -45,6 +45,11 @@ struct ss_live_device {
 	uint64_t total; /* memory of the device */
 	uint64_t limit; /* SOMASHIM_LIMIT; 0: none */
 	uint64_t used, reserved, in_flight;
+	/* Outside of the pools: managed memory, host memory that the device reaches, arrays, and
+	 * device memory that the runtime gave by itself */
+	uint64_t managed, host, arrays, runtime;
+	uint64_t kernel; /* what the kernel counts for the process; 0: not known */
+	uint64_t rest;   /* of that, what pools, arrays and runtime do not explain */
 };
 
 struct ss_live_figures {

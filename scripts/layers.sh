@@ -19,7 +19,7 @@ core    /trace /config base range order,backing cache pool check .
 driver  rocm,fake .
 shim    process check alloc stream share bounds . route
 sim     device hsa hip cuda,libcuda .
-cli     readers,writers,analysis report,convert,check .
+cli     readers,writers,analysis report,convert,check,snapshot .
 '
 [ -z "${LAYERS:-}" ] || table=$(cat "$LAYERS") || exit 2
 

@@ -35,8 +35,8 @@
  *                  the checker
  *        RETRY     nothing; if the call finds no memory on device `extra` (HERE: the current one),
  *                  idle memory of our pools is given back and it is made again
- *        TAKE      as RETRY, and what is taken counts against SOMASHIM_LIMIT: `extra` is (device,
- *                  bytes, key)
+ *        TAKE      as RETRY, and what is taken counts against SOMASHIM_LIMIT and is counted as
+ *                  outside of our pools: `extra` is (device, bytes, key, kind)
  *        GIVE      gives that back: `extra` is the key
  *        GRAPH     QUEUE and RETRY, on the device of the stream `extra`
  *        UPLOAD    the same for a call that launches nothing
@@ -150,35 +150,35 @@
 	E(SERVE, 0, hipExtMallocWithFlags, 402, 502, \
 	  (void **ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
 	/* When it fails it calls hipMemGetInfo, which is passed on then. */ \
-	E(TAKE, (ss_device_of_prop(prop), size, *handle), hipMemCreate, 501, 502, \
+	E(TAKE, (ss_device_of_prop(prop), size, *handle, DEVICE), hipMemCreate, 501, 502, \
 	  (hipMemGenericAllocationHandle_t *handle, size_t size, \
 	   const hipMemAllocationProp *prop, unsigned long long flags), \
 	  (handle, size, prop, flags)) \
 	/* ---- other memory of the device: alloc/retry.c ---- */ \
 	E(SERVE, 0, hipMallocManaged, 402, 502, \
 	  (void **ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
-	E(TAKE, (HERE, ss_limit_array(desc, width, height, 1, 1), *array), hipMallocArray, 402, 502, \
+	E(TAKE, (HERE, ss_limit_array(desc, width, height, 1, 1), *array, ARRAY), hipMallocArray, 402, 502, \
 	  (hipArray_t *array, const hipChannelFormatDesc *desc, size_t width, size_t height, \
 	   unsigned int flags), \
 	  (array, desc, width, height, flags)) \
-	E(TAKE, (HERE, ss_limit_array(desc, extent.width, extent.height, extent.depth, 1), *array), \
+	E(TAKE, (HERE, ss_limit_array(desc, extent.width, extent.height, extent.depth, 1), *array, ARRAY), \
 	  hipMalloc3DArray, 402, 502, \
 	  (hipArray_t *array, const struct hipChannelFormatDesc *desc, \
 	   struct hipExtent extent, unsigned int flags), \
 	  (array, desc, extent, flags)) \
 	E(TAKE, (HERE, desc ? ss_limit_driver_array(desc->Format, desc->NumChannels, desc->Width, \
-						    desc->Height, 1, 1) : 0, *array), hipArrayCreate, 402, 502, \
+						    desc->Height, 1, 1) : 0, *array, ARRAY), hipArrayCreate, 402, 502, \
 	  (hipArray_t *array, const HIP_ARRAY_DESCRIPTOR *desc), (array, desc)) \
 	E(TAKE, (HERE, desc ? ss_limit_driver_array(desc->Format, desc->NumChannels, desc->Width, \
-						    desc->Height, desc->Depth, 1) : 0, *array), hipArray3DCreate, 402, 502, \
+						    desc->Height, desc->Depth, 1) : 0, *array, ARRAY), hipArray3DCreate, 402, 502, \
 	  (hipArray_t *array, const HIP_ARRAY3D_DESCRIPTOR *desc), (array, desc)) \
-	E(TAKE, (HERE, ss_limit_array(desc, extent.width, extent.height, extent.depth, levels), *array), \
+	E(TAKE, (HERE, ss_limit_array(desc, extent.width, extent.height, extent.depth, levels), *array, ARRAY), \
 	  hipMallocMipmappedArray, 402, 502, \
 	  (hipMipmappedArray_t *array, const struct hipChannelFormatDesc *desc, \
 	   struct hipExtent extent, unsigned int levels, unsigned int flags), \
 	  (array, desc, extent, levels, flags)) \
 	E(TAKE, (HERE, desc ? ss_limit_driver_array(desc->Format, desc->NumChannels, desc->Width, \
-						    desc->Height, desc->Depth, levels) : 0, *array), hipMipmappedArrayCreate, 402, 502, \
+						    desc->Height, desc->Depth, levels) : 0, *array, ARRAY), hipMipmappedArrayCreate, 402, 502, \
 	  (hipMipmappedArray_t *array, HIP_ARRAY3D_DESCRIPTOR *desc, unsigned int levels), \
 	  (array, desc, levels)) \
 	/* What of that counts against a limit ends here: alloc/limit.c. */ \

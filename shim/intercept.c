@@ -15,6 +15,7 @@
 #include "shim/alloc/graph_memory.h"
 #include "shim/alloc/last_error.h"
 #include "shim/alloc/limit.h"
+#include "shim/process/outside.h"
 #include "shim/alloc/native_pools.h"
 #include "shim/check/checker.h"
 #include "shim/handlers.h"
@@ -46,6 +47,11 @@ static hipError_t freed(hipError_t err, const void *ptr)
 		ss_limit_drop(ptr);
 	return ss_result(err);
 }
+
+#define FREED(call, ptr) __extension__({ \
+	const struct ss_outside_free outside_ = ss_outside_free_begin(ptr); \
+	freed(ss_outside_free_end(&outside_, call), ptr); \
+})
 
 /* ---- hipMalloc ---------------------------------------------------------- */
 
@@ -87,6 +93,8 @@ hipError_t do_hipExtMallocWithFlags(void **ptr, size_t size, unsigned int flags)
 		/* Memory for signals is the host's. */
 		err = SS_LIMITED(-1, flags == hipMallocSignalMemory ? 0 : size, *ptr,
 				 CALL(hipExtMallocWithFlags, ptr, size, flags));
+		if (err == hipSuccess && flags != hipMallocSignalMemory)
+			ss_outside_keep(SS_TRACE_OUTSIDE_DEVICE, *ptr, -1, size);
 		if (unlikely(ss_checking) && err == hipSuccess)
 			ss_check_host_memory(*ptr, size, false);
 		return ss_result(err);
@@ -113,7 +121,7 @@ static __attribute__((noinline)) hipError_t free_foreign(void *ptr)
 		return err;
 	if (ss_exiting())
 		return ss_real.hipFree ? ss_real.hipFree(ptr) : hipSuccess;
-	return freed(WAITING_FOR_ALL(REAL(hipFree, ptr)), ptr);
+	return FREED(WAITING_FOR_ALL(REAL(hipFree, ptr)), ptr);
 }
 
 static __attribute__((noinline)) hipError_t free_long(void *ptr)
@@ -284,9 +292,11 @@ hipError_t do_hipMallocFromPoolAsync(void **ptr, size_t size, hipMemPool_t handl
 	if (!ss_pool_from_handle(ss_core, handle)) {
 		if (!ss_pool_is_native(handle))
 			return ss_fail(hipErrorInvalidValue);
-		return ss_result(
-			SS_LIMITED(ss_device_of(stream), size, *ptr,
-				   CALL(hipMallocFromPoolAsync, ptr, size, handle, stream)));
+		err = SS_LIMITED(ss_device_of(stream), size, *ptr,
+				 CALL(hipMallocFromPoolAsync, ptr, size, handle, stream));
+		if (err == hipSuccess)
+			ss_outside_keep(SS_TRACE_OUTSIDE_DEVICE, *ptr, ss_device_of(stream), size);
+		return ss_result(err);
 	}
 	tl = ss_stream(stream, &err);
 	if (!tl)
@@ -325,7 +335,7 @@ static hipError_t foreign_free_async(void *ptr, hipStream_t stream)
 	     SS_Q_CHECK_FREE_ASYNC) &&
 	    REAL(hipMemPtrGetInfo, ptr, &size) != hipSuccess)
 		return ss_fail(hipErrorInvalidValue);
-	return freed(REAL(hipFreeAsync, ptr, stream), ptr);
+	return FREED(REAL(hipFreeAsync, ptr, stream), ptr);
 }
 
 /* After exit() has begun. */
@@ -401,7 +411,7 @@ static int free_async(void *ptr, void *native)
 		if (ss_timeline_capturing(tl)) {
 			if (ss_find(ss_core, ptr, &found) != SS_ERR_FOREIGN)
 				return ss_fail(hipErrorInvalidValue);
-			return freed(REAL(hipFreeAsync, ptr, stream), ptr);
+			return FREED(REAL(hipFreeAsync, ptr, stream), ptr);
 		}
 		if (null_beside_capture(tl))
 			return ss_fail(hipErrorStreamCaptureImplicit);
@@ -452,6 +462,11 @@ static hipError_t freed_host(hipError_t err, void *ptr)
 	return ss_result(err);
 }
 
+#define FREED_HOST(call, ptr) __extension__({ \
+	const struct ss_outside_free outside_ = ss_outside_free_begin(ptr); \
+	freed_host(ss_outside_free_end(&outside_, call), ptr); \
+})
+
 /* The runtime frees device memory here, too: it looks the address up and frees what it finds,
  * which would be our segment with every other block in it (7.2.4). */
 hipError_t do_hipHostFree(void *ptr)
@@ -459,7 +474,7 @@ hipError_t do_hipHostFree(void *ptr)
 	if (unlikely(ss_checking))
 		ss_check_host_memory_gone(ptr);
 	return is_ours(ptr) ? free_ours(ptr) :
-			      freed_host(WAITING_FOR_ALL(REAL(hipHostFree, ptr)), ptr);
+			      FREED_HOST(WAITING_FOR_ALL(REAL(hipHostFree, ptr)), ptr);
 }
 
 hipError_t do_hipFreeHost(void *ptr)
@@ -467,7 +482,7 @@ hipError_t do_hipFreeHost(void *ptr)
 	if (unlikely(ss_checking))
 		ss_check_host_memory_gone(ptr);
 	return is_ours(ptr) ? free_ours(ptr) :
-			      freed_host(WAITING_FOR_ALL(REAL(hipFreeHost, ptr)), ptr);
+			      FREED_HOST(WAITING_FOR_ALL(REAL(hipFreeHost, ptr)), ptr);
 }
 
 /* The program may have registered part of a segment. Then the runtime knows a range that starts

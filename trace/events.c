@@ -175,6 +175,47 @@ void ss_trace_write_wait(enum ss_trace_wait_cause cause, uint64_t ns, int device
 	errno = err;
 }
 
+void ss_trace_write_phase(enum ss_trace_phase_step step, uint64_t id, const char *text)
+{
+	size_t length = text ? strnlen(text, SS_TRACE_TEXT_MAX) : 0;
+	uint32_t size = (uint32_t)(sizeof(struct ss_trace_phase) + (length + 7) / 8 * 8);
+	struct ss_trace_context c;
+	uint32_t pool_id;
+	int err = errno;
+
+	if (ss_trace_enter(&c, 0)) {
+		struct ss_trace_phase *r = event_begin(&c, size, NULL, NULL, false, -1, step, false,
+						       &pool_id);
+		if (r) {
+			r->id = id;
+			r->length = (uint32_t)length;
+			memcpy(r->text, text ? text : "", length);
+			ss_trace_commit(&c, r, SS_TRACE_PHASE, size, 0);
+		}
+		ss_trace_leave(&c);
+	}
+	errno = err;
+}
+
+void ss_trace_write_outside(unsigned flags, const void *ptr, uint64_t size, int device)
+{
+	struct ss_trace_context c;
+	uint32_t pool_id;
+	int err = errno;
+
+	if (ss_trace_enter(&c, 0)) {
+		struct ss_trace_outside *r = event_begin(&c, sizeof(*r), NULL, NULL, false, device,
+							 flags, true, &pool_id);
+		if (r) {
+			r->ptr = (uint64_t)(uintptr_t)ptr;
+			r->size = size;
+			ss_trace_commit(&c, r, SS_TRACE_OUTSIDE, sizeof(*r), 0);
+		}
+		ss_trace_leave(&c);
+	}
+	errno = err;
+}
+
 void ss_trace_write_info(enum ss_trace_info_key key, const char *text)
 {
 	struct ss_trace_context c;

@@ -13,7 +13,7 @@
 
 #define SS_TRACE_MAGIC "SMSTRACE"  /* 8 bytes, without the terminating 0 */
 #define SS_TRACE_MAJOR 1           /* a reader refuses a file of another major version */
-#define SS_TRACE_MINOR 1           /* new kinds of records and longer records raise only this */
+#define SS_TRACE_MINOR 2           /* new kinds of records and longer records raise only this */
 #define SS_TRACE_ENDIAN 0x01020304u
 #define SS_TRACE_BLOCK_MAGIC 0x4b425353u /* "SSBK" */
 #define SS_TRACE_BLOCK_SIZE 65536u
@@ -25,9 +25,10 @@
 
 /* How the recording ended. */
 enum ss_trace_state {
-	SS_TRACE_RUNNING, /* the process runs, or it was killed */
-	SS_TRACE_CLOSED,  /* the process ended in order */
-	SS_TRACE_FULL,    /* the disk was full, or the file could not grow for another reason */
+	SS_TRACE_RUNNING,  /* the process runs, or it was killed */
+	SS_TRACE_CLOSED,   /* the process ended in order */
+	SS_TRACE_FULL,     /* the disk was full, or the file could not grow for another reason */
+	SS_TRACE_SNAPSHOT, /* it was made of a memory snapshot of PyTorch */
 };
 
 /* At offset 0. The writer stores `magic` last, so a file that has it has all of this. */
@@ -116,6 +117,8 @@ enum ss_trace_kind {
 	SS_TRACE_POOL_DESTROY = 28,
 	/* A block that was freed before the beginning, and was not reusable yet */
 	SS_TRACE_IN_FLIGHT = 29,
+	SS_TRACE_PHASE = 30,   /* the program says what it is doing */
+	SS_TRACE_OUTSIDE = 31, /* memory outside of the pools was taken, or given back */
 };
 
 /* The start of every record. The writer stores `kind` last, so a record with a kind is whole. */
@@ -341,6 +344,44 @@ enum ss_trace_wait_cause {
 struct ss_trace_wait {           /* its time is the end */
 	struct ss_trace_event e; /* flags: enum ss_trace_wait_cause */
 	uint64_t ns;             /* how long it took */
+};
+
+/* Ranges and marks of roctx. PUSH and POP nest in a thread; START and STOP need not. */
+enum ss_trace_phase_step {
+	SS_TRACE_PHASE_PUSH,
+	SS_TRACE_PHASE_POP,
+	SS_TRACE_PHASE_START,
+	SS_TRACE_PHASE_STOP,
+	SS_TRACE_PHASE_MARK, /* a moment */
+	SS_TRACE_PHASE_STEPS,
+};
+
+struct ss_trace_phase {
+	struct ss_trace_event e; /* flags: enum ss_trace_phase_step; no stack */
+	uint64_t id;             /* of START and STOP: the range */
+	uint32_t length;         /* bytes of text; POP and STOP have none */
+	uint32_t reserved;
+	char text[]; /* not terminated; padded with 0 to 8 bytes */
+};
+
+enum ss_trace_outside_kind {
+	SS_TRACE_OUTSIDE_MANAGED, /* hipMallocManaged */
+	SS_TRACE_OUTSIDE_HOST,    /* host memory that the device can reach: hipHostMalloc */
+	SS_TRACE_OUTSIDE_ARRAY,   /* arrays and mipmapped arrays */
+	SS_TRACE_OUTSIDE_DEVICE,  /* device memory that the runtime gave by itself */
+	/* All that the process has of the device, as the kernel says: a level, not a change */
+	SS_TRACE_OUTSIDE_KERNEL,
+	SS_TRACE_OUTSIDE_KINDS,
+};
+/* Flags beside the kind: it was given back; it is the sum of what was there before a beginning */
+#define SS_TRACE_OUTSIDE_FREE 0x80u
+#define SS_TRACE_OUTSIDE_LIVED 0x40u
+#define SS_TRACE_OUTSIDE_KIND 0x3fu /* a mask */
+
+struct ss_trace_outside {
+	struct ss_trace_event e; /* flags: enum ss_trace_outside_kind, SS_TRACE_OUTSIDE_FREE */
+	uint64_t ptr;            /* or the handle */
+	uint64_t size;           /* bytes */
 };
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "trace/grow.h"
+#include "trace/phase_names.h"
 #include "trace/reader_file.h"
 
 /* A block that is being read. */
@@ -24,6 +25,7 @@ struct ss_trace_reader {
 	size_t next;              /* block to be opened; they are sorted by their start */
 	struct open_block **heap; /* the oldest first */
 	size_t open;
+	struct ss_phase_names phases; /* that were seen so far */
 };
 
 static const char *const names[] = {
@@ -41,6 +43,8 @@ static const char *const names[] = {
 	[SS_TRACE_POOL_CREATE] = "pool_create",
 	[SS_TRACE_POOL_DESTROY] = "pool_destroy",
 	[SS_TRACE_IN_FLIGHT] = "in_flight",
+	[SS_TRACE_PHASE] = "phase",
+	[SS_TRACE_OUTSIDE] = "outside",
 };
 
 const char *ss_trace_kind_name(enum ss_trace_kind kind)
@@ -57,6 +61,7 @@ const char *ss_trace_end_name(enum ss_trace_end end)
 		[SS_TRACE_END_NONE] = "still running",
 		[SS_TRACE_END_KILLED] = "killed, or copied while it ran",
 		[SS_TRACE_END_UNKNOWN] = "running or killed",
+		[SS_TRACE_END_SNAPSHOT] = "memory snapshot of PyTorch",
 	};
 
 	return name[end];
@@ -156,7 +161,8 @@ static void open_next(struct ss_trace_reader *r)
 	sift_up(r, r->open - 1);
 }
 
-static void fill(struct ss_trace_item *out, const struct ss_trace_record *r)
+static void fill(struct ss_trace_reader *reader, struct ss_trace_item *out,
+		 const struct ss_trace_record *r)
 {
 	const struct ss_trace_event *e = (const void *)r;
 	const struct ss_trace_alloc *alloc = (const void *)r;
@@ -216,6 +222,14 @@ static void fill(struct ss_trace_item *out, const struct ss_trace_record *r)
 		out->reserved = oom->reserved;
 		out->used = oom->used;
 		break;
+	case SS_TRACE_PHASE:
+		out->range = ((const struct ss_trace_phase *)r)->id;
+		out->phase = ss_phase_names_find(&reader->phases, (const void *)r);
+		break;
+	case SS_TRACE_OUTSIDE:
+		out->address = ((const struct ss_trace_outside *)r)->ptr;
+		out->size = ((const struct ss_trace_outside *)r)->size;
+		break;
 	case SS_TRACE_WAIT: out->duration_ns = ((const struct ss_trace_wait *)r)->ns; break;
 	default: break;
 	}
@@ -234,7 +248,7 @@ bool ss_trace_reader_next(struct ss_trace_reader *r, struct ss_trace_item *out)
 				      .tid = b->cursor.tid,
 				      .offset = b->offset +
 						(uint64_t)((const uint8_t *)b->record - b->data)};
-	fill(out, b->record);
+	fill(r, out, b->record);
 	if (advance(r, b)) {
 		sift_down(r, 0);
 	} else {
@@ -299,6 +313,7 @@ void ss_trace_reader_close(struct ss_trace_reader *r)
 		return;
 	ss_trace_reader_rewind(r);
 	ss_trace_file_def_close(&r->file);
+	ss_phase_names_finish(&r->phases);
 	free(r->heap);
 	free(r);
 }
@@ -345,6 +360,11 @@ BY_NUMBER(pool, ss_trace_pool_def, pools, pool_ids)
 BY_NUMBER(stream, ss_trace_stream_def, streams, stream_ids)
 BY_NUMBER(stack, ss_trace_stack_def, stacks, stack_ids)
 BY_NUMBER(python, ss_trace_python_def, pythons, python_ids)
+
+const char *ss_trace_reader_phase(const struct ss_trace_reader *r, uint32_t phase)
+{
+	return phase && phase <= r->phases.count ? r->phases.name[phase - 1] : NULL;
+}
 
 bool ss_trace_reader_allocates(const struct ss_trace_reader *r, uint32_t stack)
 {

@@ -17,12 +17,13 @@ struct ss_trace_reader;
 
 /* How the recording ended. */
 enum ss_trace_end {
-	SS_TRACE_END_CLOSED,  /* the process ended in order */
-	SS_TRACE_END_FULL,    /* the file could not grow */
-	SS_TRACE_END_CUT,     /* the file is shorter than the recording was */
-	SS_TRACE_END_NONE,    /* the process still writes it */
-	SS_TRACE_END_KILLED,  /* the process was killed, or the file was copied while it ran */
-	SS_TRACE_END_UNKNOWN, /* one of the last two: the filesystem has no locks */
+	SS_TRACE_END_CLOSED,   /* the process ended in order */
+	SS_TRACE_END_FULL,     /* the file could not grow */
+	SS_TRACE_END_CUT,      /* the file is shorter than the recording was */
+	SS_TRACE_END_NONE,     /* the process still writes it */
+	SS_TRACE_END_KILLED,   /* the process was killed, or the file was copied while it ran */
+	SS_TRACE_END_UNKNOWN,  /* one of the last two: the filesystem has no locks */
+	SS_TRACE_END_SNAPSHOT, /* it is a memory snapshot of PyTorch */
 };
 
 /* Texts have no control characters: those in the file are replaced by '?'. */
@@ -102,7 +103,9 @@ struct ss_trace_item {
 	uint32_t tid;
 	int device;
 	uint32_t pool, stream, stack; /* numbers of definitions; 0: none. They may be undefined */
-	uint32_t flags;   /* SS_TRACE_F_*, SS_TRACE_S_*, or the cause of a TRIM or WAIT */
+	/* SS_TRACE_F_*, SS_TRACE_S_*, the cause of a TRIM or WAIT, the step of a PHASE, the kind
+	 * of an OUTSIDE */
+	uint32_t flags;
 	uint64_t address; /* ptr or base */
 	uint64_t size;    /* asked for; of the segment or range; released by a TRIM */
 	uint64_t rounded; /* ALLOC: bytes that the block takes */
@@ -111,14 +114,17 @@ struct ss_trace_item {
 	uint64_t duration_ns;    /* WAIT */
 	uint64_t device_free;    /* OOM: free on the device; LIMIT: the limit */
 	uint64_t reserved, used; /* OOM, LIMIT; TRIM: reserved is what was kept */
+	uint64_t range;          /* PHASE: the range of a START or STOP */
+	uint32_t phase;          /* PHASE: number of its name, from 1; 0: it has none */
 };
 
 /* Was it there before the recording begins, and did not happen in it? */
 static inline bool ss_trace_item_lived(const struct ss_trace_item *e)
 {
 	return (e->kind == SS_TRACE_IN_FLIGHT || e->kind == SS_TRACE_ALLOC ||
-		e->kind == SS_TRACE_SEGMENT_ALLOC || e->kind == SS_TRACE_MAP) &&
-	       (e->flags & SS_TRACE_F_LIVED);
+		e->kind == SS_TRACE_SEGMENT_ALLOC || e->kind == SS_TRACE_MAP) ?
+		       (e->flags & SS_TRACE_F_LIVED) != 0 :
+		       e->kind == SS_TRACE_OUTSIDE && (e->flags & SS_TRACE_OUTSIDE_LIVED);
 }
 
 /* Opens a file and reads what it defines. NULL and one line in `err`, with path and offset, if it
@@ -174,6 +180,10 @@ const struct ss_trace_device_def *ss_trace_reader_device(const struct ss_trace_r
 /* The module that had this address in memory at `time_ns`; NULL if none had. */
 const struct ss_trace_module_def *ss_trace_reader_module_at(const struct ss_trace_reader *r,
 							    uint64_t address, uint64_t time_ns);
+
+/* The name of a phase by its number; NULL: there is none. Two phases with one name have one
+ * number. */
+const char *ss_trace_reader_phase(const struct ss_trace_reader *r, uint32_t phase);
 
 /* Name of a kind, such as "alloc"; "?" for an unknown one. */
 const char *ss_trace_kind_name(enum ss_trace_kind kind);

@@ -44,6 +44,8 @@ static const uint8_t least[256] = {
 	[SS_TRACE_POOL_CREATE] = sizeof(struct ss_trace_pool),
 	[SS_TRACE_POOL_DESTROY] = sizeof(struct ss_trace_pool),
 	[SS_TRACE_IN_FLIGHT] = sizeof(struct ss_trace_lived),
+	[SS_TRACE_PHASE] = sizeof(struct ss_trace_phase),
+	[SS_TRACE_OUTSIDE] = sizeof(struct ss_trace_outside),
 };
 
 size_t ss_trace_read_at(int fd, void *to, size_t size, uint64_t offset)
@@ -238,6 +240,7 @@ static enum ss_trace_end end_of(struct ss_trace_file_def *f, enum ss_trace_write
 	switch (f->header.state) {
 	case SS_TRACE_CLOSED: return SS_TRACE_END_CLOSED;
 	case SS_TRACE_FULL: return SS_TRACE_END_FULL;
+	case SS_TRACE_SNAPSHOT: return SS_TRACE_END_SNAPSHOT;
 	default:
 		return writer == SS_TRACE_WRITER_RUNS ? SS_TRACE_END_NONE :
 		       writer == SS_TRACE_WRITER_GONE ? SS_TRACE_END_KILLED :

@@ -131,5 +131,12 @@ bool ss_trace_steady(struct ss_trace_file_def *f, enum ss_trace_writer *writer, 
 		close(f->fd);
 		f->fd = fd;
 	}
-	return ss_trace_read_at(f->fd, &f->header, sizeof(f->header), 0) == sizeof(f->header);
+	if (ss_trace_read_at(f->fd, &f->header, sizeof(f->header), 0) != sizeof(f->header)) {
+		snprintf(err, err_size, "%s: it was cut while it was read", f->path);
+		return false;
+	}
+	/* It ended meanwhile, and says so: then all of it is shown. */
+	if (f->header.state != SS_TRACE_RUNNING)
+		f->end_ns = UINT64_MAX;
+	return true;
 }

@@ -67,6 +67,8 @@ void ss_trace_write_trim(enum ss_trace_trim_cause cause, uint64_t released, uint
 void ss_trace_write_oom(enum ss_trace_kind kind, uint64_t size, uint64_t device_free,
 			uint64_t reserved, uint64_t used, int device, const void *pool,
 			const void *stream);
+void ss_trace_write_phase(enum ss_trace_phase_step step, uint64_t id, const char *text);
+void ss_trace_write_outside(unsigned flags, const void *ptr, uint64_t size, int device);
 void ss_trace_write_wait(enum ss_trace_wait_cause cause, uint64_t ns, int device,
 			 const void *stream);
 
@@ -184,6 +186,21 @@ static inline void ss_trace_oom(enum ss_trace_kind kind, uint64_t size, uint64_t
 {
 	if (ss_trace_on())
 		ss_trace_write_oom(kind, size, device_free, reserved, used, device, pool, stream);
+}
+
+/* The program says what it is doing. `text` may be NULL; one longer than SS_TRACE_TEXT_MAX is
+ * cut. */
+static inline void ss_trace_phase(enum ss_trace_phase_step step, uint64_t id, const char *text)
+{
+	if (ss_trace_on())
+		ss_trace_write_phase(step, id, text);
+}
+
+/* Memory outside of the pools: `flags` are enum ss_trace_outside_kind and SS_TRACE_OUTSIDE_FREE. */
+static inline void ss_trace_outside(unsigned flags, const void *ptr, uint64_t size, int device)
+{
+	if (ss_trace_on())
+		ss_trace_write_outside(flags, ptr, size, device);
 }
 
 /* The start of a wait or of a call of the driver, for ss_trace_wait(). 0 if nothing records. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/analysis/pass.h"
+#include "live/kernel_memory.h"
 
 const char *ss_wait_name(enum ss_trace_wait_cause cause)
 {
@@ -53,6 +54,19 @@ static char *join_args(char **args)
 	return text;
 }
 
+static void read_libraries(struct ss_analysis *a, const struct ss_trace_reader *r)
+{
+	size_t count, n = 0;
+	const struct ss_trace_module_def *m = ss_trace_reader_modules(r, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		const char *name = ss_memory_library(m[i].path);
+		if (name && !strstr(a->libraries, name) &&
+		    n + strlen(name) + 3 < sizeof(a->libraries))
+			n += (size_t)sprintf(a->libraries + n, "%s%s", n ? ", " : "", name);
+	}
+}
+
 static bool read_process(struct ss_analysis *a, const struct ss_trace_reader *r, const char *path)
 {
 	const struct ss_trace_process_def *p = ss_trace_reader_process(r);
@@ -75,6 +89,7 @@ static bool read_process(struct ss_analysis *a, const struct ss_trace_reader *r,
 	a->lost_events = p->lost_events;
 	a->lost_stacks = p->lost_stacks;
 	a->lost_names = p->lost_names;
+	read_libraries(a, r);
 	ss_trace_reader_threads(r, &a->threads);
 	ss_trace_reader_streams(r, &a->streams);
 	return a->path && a->exe && a->host && a->launcher && a->job && a->version && a->runtime &&
@@ -98,10 +113,11 @@ static bool run_pass(struct ss_pass *p, struct ss_trace_reader *r, bool first)
 	if (!ss_trace_memory_init(&p->memory, r, &a->sites, first ? ss_pass_count : ss_pass_hold,
 				  p))
 		return false;
-	bool more = ss_trace_reader_next(r, &next);
+	ss_window_begin(&p->window, r, &p->config->part);
+	bool more = ss_window_next(&p->window, &next);
 	for (p->event = 1; more; p->event++) {
 		e = next;
-		more = ss_trace_reader_next(r, &next);
+		more = ss_window_next(&p->window, &next);
 		if (first) {
 			a->first_ns = p->event == 1 ? e.time_ns : a->first_ns;
 			a->last_ns = e.time_ns > a->last_ns ? e.time_ns : a->last_ns;
@@ -124,7 +140,9 @@ static bool run_pass(struct ss_pass *p, struct ss_trace_reader *r, bool first)
 		a->lost_frees = p->memory.lost_frees;
 		a->reset_blocks = p->memory.reset_blocks;
 	}
+	p->failed |= p->window.failed;
 	(first ? ss_pass_count_end : ss_pass_look_end)(p);
+	ss_window_finish(&p->window);
 	ss_trace_memory_finish(&p->memory);
 	return !p->failed;
 }
@@ -134,6 +152,10 @@ static bool run(struct ss_analysis *a, struct ss_trace_reader *r,
 {
 	struct ss_pass p = {.a = a, .config = config};
 
+	a->part = config->part;
+	a->phases.wanted = config->phase;
+	a->phases.wanted_number = config->phase_number;
+
 	p.pool_at = calloc(SS_POOLS, sizeof(*p.pool_at));
 	bool ok = p.pool_at && run_pass(&p, r, true) && ss_pass_plan(&p);
 	if (ok) {
@@ -141,6 +163,7 @@ static bool run(struct ss_analysis *a, struct ss_trace_reader *r,
 		ok = run_pass(&p, r, false);
 	}
 	ss_trace_memory_finish(&p.memory);
+	ss_window_finish(&p.window);
 	ss_pass_plan_free(&p);
 	free(p.pool_at);
 	return ok;
@@ -174,6 +197,18 @@ static bool read_sites(struct ss_analysis *a, struct ss_trace_reader *r,
 	return true;
 }
 
+static void suppress(struct ss_analysis *a, const struct ss_analysis_config *config)
+{
+	for (size_t i = 0; config->suppressed && i < a->sites.count; i++) {
+		struct ss_site *s = &a->sites.site[i];
+		if (s->live_blocks && config->suppressed(config->suppressions, &a->sites, s)) {
+			s->suppressed = true;
+			a->suppressed_blocks += s->live_blocks;
+			a->suppressed_bytes += s->live;
+		}
+	}
+}
+
 struct ss_analysis *ss_analysis_run(const char *path, const struct ss_analysis_config *config,
 				    char *err, size_t err_size)
 {
@@ -187,8 +222,10 @@ struct ss_analysis *ss_analysis_run(const char *path, const struct ss_analysis_c
 		}
 		return NULL;
 	}
-	if (!read_process(a, r, path) || !read_sites(a, r, config) || !run(a, r, config) ||
-	    !ss_rank_sites(a)) {
+	bool good = read_process(a, r, path) && read_sites(a, r, config) && run(a, r, config);
+	if (good)
+		suppress(a, config);
+	if (!good || !ss_rank_sites(a)) {
 		snprintf(err, err_size, "%s: out of memory", path);
 		ss_analysis_free(a);
 		a = NULL;
@@ -198,6 +235,17 @@ struct ss_analysis *ss_analysis_run(const char *path, const struct ss_analysis_c
 	}
 	ss_trace_reader_close(r);
 	return a;
+}
+
+bool ss_analysis_rename(struct ss_analysis *a, const char *path)
+{
+	char *copy = strdup(path);
+
+	if (copy) {
+		free(a->path);
+		a->path = copy;
+	}
+	return copy != NULL;
 }
 
 void ss_analysis_free(struct ss_analysis *a)
@@ -231,6 +279,7 @@ void ss_analysis_free(struct ss_analysis *a)
 		ss_sites_finish(&a->group[by]);
 	}
 	free(a->lives);
+	ss_phases_finish(&a->phases);
 	ss_sites_finish(&a->sites);
 	ss_sites_finish(&a->calls);
 	free(a->device);

@@ -10,13 +10,16 @@
 #ifndef SS_ANALYSIS_ANALYSIS_H
 #define SS_ANALYSIS_ANALYSIS_H
 
+#include "cli/analysis/phases.h"
 #include "cli/analysis/trace_memory.h"
 #include "cli/analysis/sites.h"
+#include "cli/analysis/window.h"
 
 #define SS_CHARTED 1024    /* call sites that the chart can tell apart */
 #define SS_CHARTED_GROUPS 12 /* ... and functions, files, .. */
 #define SS_WAIT_CAUSES 9   /* enum ss_trace_wait_cause */
 #define SS_TRIM_CAUSES 5   /* enum ss_trace_trim_cause */
+#define SS_LIBRARIES 128
 #define SS_SNAPSHOTS 100   /* failures that get a snapshot; the rest is counted */
 
 struct ss_holder {
@@ -62,6 +65,8 @@ struct ss_sample {
 	uint64_t event;   /* at which `used` was reached */
 	uint64_t time_ns; /* of that event */
 	uint64_t used, reserved, in_flight;
+	uint64_t outside[SS_TRACE_OUTSIDE_KINDS]; /* of the pools */
+	uint64_t rest;                            /* struct ss_outside */
 };
 
 struct ss_timeline {
@@ -70,6 +75,7 @@ struct ss_timeline {
 	size_t count, room;
 	uint64_t begin_ns, span_ns;
 	struct ss_level now; /* while it is being made */
+	struct ss_outside outside;
 	uint64_t now_event, now_ns;
 };
 
@@ -117,13 +123,23 @@ struct ss_reserved_step {
 };
 #define SS_STEPS 8192
 
+/* Blocks whose requested size is from 2^n bytes to before 2^(n+1). */
+struct ss_size_class {
+	uint64_t allocs, bytes;     /* in all */
+	uint64_t live_blocks, live; /* at the end */
+};
+#define SS_SIZE_CLASSES 64
+
 struct ss_device_result {
 	int device;             /* ordinal; SS_NO_DEVICE */
 	char name[64], pci[16]; /* "" if not known */
 	uint64_t total;         /* 0 if not known */
 	struct ss_usage usage;
+	struct ss_outside outside_peak, outside_end; /* of each kind by itself */
+	uint64_t outside_peak_ns[SS_TRACE_OUTSIDE_KINDS], rest_peak_ns;
 	struct ss_snapshot used_peak, reserved_peak; /* the latter after the block that grew it */
 	struct ss_timeline timeline;
+	struct ss_size_class size[SS_SIZE_CLASSES];
 	struct ss_reserved_step *step; /* each change of what is reserved */
 	size_t steps;
 	uint64_t grow_tid; /* thread that grew to the peak, until it has its block */
@@ -169,11 +185,14 @@ struct ss_analysis {
 	enum ss_trace_end end;
 	uint64_t real_offset; /* plus a time: nanoseconds since 1970 */
 	uint64_t lost_events, lost_stacks, lost_names, unknown_frees, lost_frees, reset_blocks;
+	uint64_t suppressed_blocks, suppressed_bytes; /* live at the end, and no leak */
 	/* Before the recording begins, as that of a ring does */
 	uint64_t lived_blocks, lived_bytes;
 
 	uint64_t events, first_ns, last_ns;
-	uint64_t kind[SS_TRACE_POOL_DESTROY + 1]; /* events by kind */
+	struct ss_part part; /* of the recording; all times count from its begin */
+	struct ss_phases phases;
+	uint64_t kind[SS_TRACE_OUTSIDE + 1]; /* events by kind */
 	size_t threads, streams;
 	struct ss_sites sites;         /* call sites, or the groups that config.by asked for */
 	struct ss_sites calls;         /* the call sites, if `sites` are groups */
@@ -185,6 +204,7 @@ struct ss_analysis {
 	struct ss_spent wait[SS_WAIT_CAUSES];
 	struct ss_spent trim[SS_TRIM_CAUSES]; /* ns is 0 */
 	uint64_t trim_bytes[SS_TRIM_CAUSES];
+	char libraries[SS_LIBRARIES]; /* that take device memory of their own: "RCCL, MIOpen" */
 	struct ss_failure *failure;
 	size_t failures; /* with a snapshot */
 	uint64_t failures_all;
@@ -200,10 +220,17 @@ struct ss_analysis {
 struct ss_analysis_config {
 	/* For names; NULL: frames are modules and offsets, and no other file is opened */
 	struct ss_symbol_files *files;
-	enum ss_by by;  /* what the lists are of; with charts always call sites */
+	enum ss_by by;       /* what the lists are of; with charts always call sites */
+	struct ss_part part; /* which is looked at */
+	const char *phase;   /* one that is looked for, for phases.wanted_begin_ns; NULL: none */
+	uint64_t phase_number;
 	bool charts;    /* fill in groups, time lines, lives and address maps */
 	size_t lives;   /* blocks whose lives are kept, in all */
 	size_t samples; /* of a time line at most; a power of two */
+	/* Is what the call site keeps no leak? NULL: all is */
+	bool (*suppressed)(void *suppressions, const struct ss_sites *s,
+			   const struct ss_site *site);
+	void *suppressions;
 	void (*progress)(void *arg, double part); /* may be NULL */
 	void *arg;
 };
@@ -212,6 +239,8 @@ struct ss_analysis_config {
 struct ss_analysis *ss_analysis_run(const char *path, const struct ss_analysis_config *config,
 				    char *err, size_t err_size);
 void ss_analysis_free(struct ss_analysis *a);
+/* The path that the report names. False: out of memory. */
+bool ss_analysis_rename(struct ss_analysis *a, const char *path);
 
 /* What a report calls a cause: a static string. */
 const char *ss_wait_name(enum ss_trace_wait_cause cause);

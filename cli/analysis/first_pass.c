@@ -225,8 +225,24 @@ static void levels_changed(struct ss_pass *p, uint8_t device, uint16_t pool,
 	}
 	level_changed(&d->usage, &p->memory.device[device], e->time_ns, p->event);
 	level_changed(&q->usage, &p->memory.pool[pool], e->time_ns, p->event);
+	if (p->a->phases.opens)
+		ss_phases_level(&p->a->phases, device, &p->memory.device[device], e->time_ns);
 	if (d->timeline.sample)
 		ss_samples_add(&d->timeline, &p->memory.device[device], p->event, e->time_ns);
+}
+
+static void count_size(struct ss_size_class *s, enum ss_change change, const struct ss_range *b,
+		       const struct ss_trace_item *e)
+{
+	if (change == SS_CHANGE_FREE) {
+		s->live_blocks--;
+		s->live -= b->asked;
+		return;
+	}
+	s->allocs += !ss_trace_item_lived(e);
+	s->bytes += ss_trace_item_lived(e) ? 0 : b->asked;
+	s->live_blocks++;
+	s->live += b->asked;
 }
 
 void ss_pass_count(void *arg, enum ss_change change, const struct ss_range *range,
@@ -250,6 +266,9 @@ void ss_pass_count(void *arg, enum ss_change change, const struct ss_range *rang
 		watch_growth(p, d, change, range, e);
 	if (q->device == SS_NO_DEVICE)
 		q->device = range->device;
+	if (change == SS_CHANGE_ALLOC || change == SS_CHANGE_FREE)
+		count_size(&d->size[range->asked ? 63 - __builtin_clzll(range->asked) : 0], change,
+			   range, e);
 	if (change == SS_CHANGE_ALLOC || change == SS_CHANGE_FREE) {
 		for (int by = 0; by < (p->config->charts ? SS_BYS : 1); by++) {
 			struct ss_site *s = ss_pass_site(p->a, by, range);
@@ -320,10 +339,50 @@ static void count_failure(struct ss_pass *p, const struct ss_trace_item *e)
 							.used = e->used};
 }
 
+static struct ss_phase_totals totals(const struct ss_pass *p)
+{
+	struct ss_phase_totals now = {.level = p->memory.device};
+
+	for (size_t i = 0; i < p->a->devices; i++) {
+		const struct ss_usage *u = &p->a->device[i].usage;
+		now.used += p->memory.device[p->a->device[i].device].used;
+		now.allocs += u->allocs;
+		now.frees += u->frees;
+	}
+	return now;
+}
+
+static void outside_changed(struct ss_pass *p, const struct ss_trace_item *e)
+{
+	uint8_t device = ss_trace_memory_device(&p->memory, e);
+	struct ss_device_result *d = device_of(p, device);
+	const struct ss_outside *now = &p->memory.outside[device];
+
+	if (!d) {
+		p->failed = true;
+		return;
+	}
+	d->outside_end = *now;
+	for (int k = 0; k < SS_TRACE_OUTSIDE_KINDS; k++) {
+		if (now->bytes[k] > d->outside_peak.bytes[k]) {
+			d->outside_peak.bytes[k] = now->bytes[k];
+			d->outside_peak_ns[k] = e->time_ns;
+		}
+	}
+	if (now->rest > d->outside_peak.rest) {
+		d->outside_peak.rest = now->rest;
+		d->rest_peak_ns = e->time_ns;
+	}
+	if (d->timeline.sample)
+		ss_samples_outside(&d->timeline, now, e->time_ns);
+}
+
 void ss_pass_count_event(struct ss_pass *p, const struct ss_trace_item *e)
 {
 	struct ss_analysis *a = p->a;
 
+	if (e->kind == SS_TRACE_OUTSIDE)
+		outside_changed(p, e);
 	if (ss_trace_item_lived(e)) {
 		a->lived_blocks += e->kind == SS_TRACE_ALLOC;
 		a->lived_bytes += e->kind == SS_TRACE_ALLOC ? e->rounded : 0;
@@ -349,6 +408,9 @@ void ss_pass_count_event(struct ss_pass *p, const struct ss_trace_item *e)
 		a->trim_bytes[e->flags] += e->size;
 		if (q)
 			q->usage.trimmed += e->size;
+	} else if (e->kind == SS_TRACE_PHASE) {
+		const struct ss_phase_totals now = totals(p);
+		p->failed |= !ss_phases_event(&a->phases, p->memory.reader, e, &now);
 	} else if (e->kind == SS_TRACE_OOM || e->kind == SS_TRACE_LIMIT) {
 		count_failure(p, e);
 	} else if (e->kind == SS_TRACE_REUSABLE) { /* it may have ended a part of a block */
@@ -389,6 +451,8 @@ void ss_pass_count_end(struct ss_pass *p)
 	const struct ss_ranges *blocks = &p->memory.blocks;
 	struct ss_ranges_walk walk = {0};
 
+	const struct ss_phase_totals now = totals(p);
+	ss_phases_end(&a->phases, &now, a->last_ns);
 	for (size_t i = 0; i < a->devices; i++) {
 		finish_means(&a->device[i].usage, a);
 		if (a->device[i].timeline.sample)

@@ -9,6 +9,7 @@ struct ss_pass {
 	struct ss_analysis *a;
 	const struct ss_analysis_config *config;
 	struct ss_trace_memory memory;
+	struct ss_window window;
 	uint64_t event;                 /* number of the event that is being applied, from 1 */
 	uint16_t device_at[SS_DEVICES]; /* index of the result + 1; 0: there is none */
 	uint32_t *pool_at;              /* the same by number of the pool; SS_POOLS */

@@ -44,7 +44,8 @@ struct ss_site {
 	uint32_t shared;
 	uint32_t beside; /* and the number of that site */
 
-	bool allocates; /* some of its events are allocations */
+	bool allocates;  /* some of its events are allocations */
+	bool suppressed; /* what it keeps is no leak, by the user's word */
 
 	uint64_t allocs, frees;
 	uint64_t bytes;             /* of all allocations */
@@ -130,7 +131,7 @@ static inline const char *ss_frame_file(const struct ss_frame *f)
  * what it held at the end came in each quarter of the rest. */
 static inline bool ss_site_grows(const struct ss_site *site)
 {
-	for (unsigned begin = 0; begin <= 20; begin += 4) {
+	for (unsigned begin = site->suppressed ? 21 : 0; begin <= 20; begin += 4) {
 		unsigned quarter = (32 - begin) / 4, with = 0;
 		for (unsigned at = begin; at < 32; at += quarter)
 			with += (site->kept_in >> at & ((1u << quarter) - 1)) != 0;

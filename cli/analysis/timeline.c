@@ -4,6 +4,7 @@
  * sample covers twice the time. So the file is read once, and its length need not be known.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/analysis/timeline.h"
 
@@ -24,6 +25,10 @@ static void keep_most(struct ss_sample *s, const struct ss_sample *other)
 	}
 	s->reserved = other->reserved > s->reserved ? other->reserved : s->reserved;
 	s->in_flight = other->in_flight > s->in_flight ? other->in_flight : s->in_flight;
+	for (int k = 0; k < SS_TRACE_OUTSIDE_KINDS; k++)
+		s->outside[k] = other->outside[k] > s->outside[k] ? other->outside[k] :
+								    s->outside[k];
+	s->rest = other->rest > s->rest ? other->rest : s->rest;
 }
 
 static void join(struct ss_timeline *t)
@@ -46,11 +51,14 @@ static struct ss_sample *reach(struct ss_timeline *t, uint64_t time_ns)
 		join(t);
 	size_t at = (size_t)(past / t->span_ns);
 	while (t->count <= at) {
-		t->sample[t->count++] = (struct ss_sample){.event = t->now_event,
-							   .time_ns = t->now_ns,
-							   .used = t->now.used,
-							   .reserved = t->now.reserved,
-							   .in_flight = t->now.in_flight};
+		struct ss_sample *s = &t->sample[t->count++];
+		*s = (struct ss_sample){.event = t->now_event,
+					.time_ns = t->now_ns,
+					.used = t->now.used,
+					.reserved = t->now.reserved,
+					.in_flight = t->now.in_flight,
+					.rest = t->outside.rest};
+		memcpy(s->outside, t->outside.bytes, sizeof(s->outside));
 	}
 	return &t->sample[at];
 }
@@ -68,6 +76,17 @@ void ss_samples_add(struct ss_timeline *t, const struct ss_level *level, uint64_
 	t->now = *level;
 	t->now_event = event;
 	t->now_ns = time_ns;
+}
+
+void ss_samples_outside(struct ss_timeline *t, const struct ss_outside *outside, uint64_t time_ns)
+{
+	struct ss_sample *s = reach(t, time_ns);
+
+	for (int k = 0; k < SS_TRACE_OUTSIDE_KINDS; k++)
+		s->outside[k] = outside->bytes[k] > s->outside[k] ? outside->bytes[k] :
+								    s->outside[k];
+	s->rest = outside->rest > s->rest ? outside->rest : s->rest;
+	t->outside = *outside;
 }
 
 void ss_samples_end(struct ss_timeline *t, uint64_t end_ns)

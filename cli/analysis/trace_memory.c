@@ -228,6 +228,28 @@ static void release(struct ss_trace_memory *m, const struct ss_trace_item *e)
 	tell(m, SS_CHANGE_FREE, at, e);
 }
 
+static void outside(struct ss_trace_memory *m, const struct ss_trace_item *e)
+{
+	uint8_t device = ss_trace_memory_device(m, e);
+	struct ss_outside *o = &m->outside[device];
+	uint32_t kind = e->flags & SS_TRACE_OUTSIDE_KIND;
+	uint64_t *bytes, known;
+
+	if (kind >= SS_TRACE_OUTSIDE_KINDS)
+		return;
+	bytes = &o->bytes[kind];
+	if (kind == SS_TRACE_OUTSIDE_KERNEL) {
+		known = m->device[device].reserved + o->bytes[SS_TRACE_OUTSIDE_ARRAY] +
+			o->bytes[SS_TRACE_OUTSIDE_DEVICE];
+		*bytes = e->size;
+		o->rest = e->size > known ? e->size - known : 0;
+	} else if (e->flags & SS_TRACE_OUTSIDE_FREE) {
+		*bytes -= *bytes < e->size ? *bytes : e->size;
+	} else if (e->size < UINT64_MAX / 2 - *bytes) {
+		*bytes += e->size;
+	}
+}
+
 bool ss_trace_memory_apply(struct ss_trace_memory *m, const struct ss_trace_item *e)
 {
 	uint64_t end = ss_range_end(e->address, e->size);
@@ -246,6 +268,7 @@ bool ss_trace_memory_apply(struct ss_trace_memory *m, const struct ss_trace_item
 	case SS_TRACE_UNMAP:
 		return (e->kind == SS_TRACE_SEGMENT_FREE && (e->flags & SS_TRACE_S_RESERVED)) ||
 		       unmap(m, e->address, end, e);
+	case SS_TRACE_OUTSIDE: outside(m, e); return true;
 	default: return true;
 	}
 }

@@ -36,10 +36,19 @@ enum ss_change {
 typedef void ss_trace_memory_watch(void *arg, enum ss_change change, const struct ss_range *range,
 				   const struct ss_trace_item *e);
 
+/* Memory of a device outside of the pools, by enum ss_trace_outside_kind, and what it leaves of the
+ * kernel's count. Bytes. */
+struct ss_outside {
+	uint64_t bytes[SS_TRACE_OUTSIDE_KINDS];
+	/* When the kernel was asked: its count less what pools, arrays and the runtime had then */
+	uint64_t rest;
+};
+
 struct ss_trace_memory {
 	const struct ss_trace_reader *reader;
 	struct ss_ranges blocks, mapped;
 	struct ss_level device[SS_DEVICES];
+	struct ss_outside outside[SS_DEVICES];
 	struct ss_level *pool; /* by number; SS_POOLS of them */
 	const struct ss_sites *sites;
 	ss_trace_memory_watch *watch; /* may be NULL */

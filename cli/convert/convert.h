@@ -17,6 +17,7 @@ enum ss_folded_value {
 struct ss_convert_config {
 	const char *path, *debug_path;
 	int device; /* only this one; -1: all */
+	struct ss_part part;
 	enum ss_folded_value value;
 	void (*progress)(void *arg, double part); /* may be NULL */
 	void *arg;
@@ -29,6 +30,7 @@ struct ss_convert {
 	struct ss_symbol_files *files;
 	struct ss_sites sites; /* only if the format wants names */
 	struct ss_trace_memory memory;
+	struct ss_window window;
 	ss_trace_memory_watch *watch; /* of the format, while it walks */
 	FILE *out;
 	/* "out of memory" of ss_convert(); a format may say more */

@@ -59,8 +59,10 @@ static void write_peaks(struct ss_convert *c, const struct ss_analysis *a)
 
 bool ss_convert_folded(struct ss_convert *c)
 {
-	const struct ss_analysis_config config = {
-		.files = c->files, .progress = c->config->progress, .arg = c->config->arg};
+	const struct ss_analysis_config config = {.files = c->files,
+						  .part = c->config->part,
+						  .progress = c->config->progress,
+						  .arg = c->config->arg};
 	struct ss_analysis *a = ss_analysis_run(c->config->path, &config, c->err, c->err_size);
 
 	if (!a)

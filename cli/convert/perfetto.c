@@ -83,8 +83,32 @@ static void changed(void *arg, enum ss_change change, const struct ss_range *b,
 	}
 }
 
+/* Ranges of roctx: slices of the thread, or asynchronous ones. */
+static void write_phase(struct ss_convert *c, const struct ss_trace_item *e)
+{
+	static const char *const kind[SS_TRACE_PHASE_STEPS] = {
+		[SS_TRACE_PHASE_PUSH] = "B",  [SS_TRACE_PHASE_POP] = "E",
+		[SS_TRACE_PHASE_START] = "b", [SS_TRACE_PHASE_STOP] = "e",
+		[SS_TRACE_PHASE_MARK] = "i",
+	};
+	const char *name = ss_trace_reader_phase(c->reader, e->phase);
+
+	if (e->flags >= SS_TRACE_PHASE_STEPS)
+		return;
+	begin(c, kind[e->flags], e->tid, e->time_ns);
+	if (e->flags == SS_TRACE_PHASE_START || e->flags == SS_TRACE_PHASE_STOP)
+		fprintf(c->out, ",\"cat\":\"roctx\",\"id\":\"0x%" PRIx64 "\"", e->range);
+	if (e->flags == SS_TRACE_PHASE_MARK)
+		fputs(",\"s\":\"t\"", c->out);
+	fputs(",\"name\":", c->out);
+	ss_convert_json_text(c->out, name ? name : "range");
+	fputs("}", c->out);
+}
+
 static void other_event(struct ss_convert *c, const struct ss_trace_item *e)
 {
+	if (e->kind == SS_TRACE_PHASE)
+		write_phase(c, e);
 	if (!ss_convert_wants(c, e->device))
 		return;
 	if (e->kind == SS_TRACE_OOM || e->kind == SS_TRACE_LIMIT) {

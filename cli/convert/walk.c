@@ -45,13 +45,17 @@ bool ss_convert_walk(struct ss_convert *c, ss_trace_memory_watch *watch,
 	c->watch = watch;
 	if (!ss_trace_memory_init(&c->memory, c->reader, &c->sites, watch ? watch_wanted : NULL, c))
 		return false;
-	while (ok && !ferror(c->out) && ss_trace_reader_next(c->reader, &e)) {
+	ss_window_finish(&c->window); /* of an earlier walk */
+	ss_window_begin(&c->window, c->reader, &c->config->part);
+	while (ok && !ferror(c->out) && ss_window_next(&c->window, &e)) {
 		if (before)
 			before(c, &e);
 		ok = ss_trace_memory_apply(&c->memory, &e);
 		if (c->config->progress && ++at % 65536 == 0)
 			c->config->progress(c->config->arg, (double)at / (double)(all + 1));
 	}
+	ok = ok && !c->window.failed;
+	ss_window_finish(&c->window);
 	return ok;
 }
 

@@ -35,6 +35,7 @@ struct ss_events {
 	bool no_history;
 	uint32_t devices;       /* how many devices the log knows; one of them was read */
 	int device;             /* which; -1: the log does not say */
+	uint64_t reserved_peak; /* what the program had reserved at most; 0: the log does not say */
 	uint64_t peak;          /* most bytes live at once, each block rounded up to 512 */
 	size_t peak_at;         /* the first event at which `peak` was reached */
 	unsigned long long cut; /* number of an incomplete last line; 0 = there is none */

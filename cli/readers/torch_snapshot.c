@@ -5,12 +5,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/readers/input.h"
 #include "cli/readers/torch_snapshot.h"
 #include "cli/readers/pickle.h"
 
 /* Keys of a trace entry, of which PyTorch writes ten. A look-up searches all keys, so a large
  * dictionary that occurs many times would take for ever. */
 #define MAX_KEYS 256
+#define PICKLE_PROTOCOL 0x80 /* the first byte of a pickle of protocol 2 or later */
 
 /* More than that is not read: a pipe may have no end. */
 static size_t most_bytes(void)
@@ -57,12 +59,12 @@ error:
 	return NULL;
 }
 
-static bool too_many_keys(const struct ss_pickle *v)
+bool ss_snapshot_too_many_keys(const struct ss_pickle *v)
 {
 	return v->type == SS_PICKLE_DICT && v->items->count > 2 * MAX_KEYS;
 }
 
-static bool int_of(const struct ss_pickle *entry, const char *key, uint64_t *out)
+bool ss_snapshot_number(const struct ss_pickle *entry, const char *key, uint64_t *out)
 {
 	const struct ss_pickle *v = ss_pickle_get(entry, key);
 	if (!v || v->type != SS_PICKLE_INT)
@@ -71,15 +73,38 @@ static bool int_of(const struct ss_pickle *entry, const char *key, uint64_t *out
 	return true;
 }
 
-static bool add_entry(struct ss_events *ev, const struct ss_pickle *entry, size_t n, char *err,
-		      size_t err_size)
+/* What the program had reserved of the device, from the begin of the history on. The sums of a
+ * hostile file may be of any size. */
+struct reserved {
+	__int128 now, most; /* beside what it had at the begin */
+	__int128 end;       /* all, by the segments */
+};
+
+static void add_reserved(struct reserved *r, const struct ss_pickle *action, uint64_t size)
+{
+	if (ss_pickle_is(action, "segment_alloc") || ss_pickle_is(action, "segment_map"))
+		r->now += size;
+	else if (ss_pickle_is(action, "segment_free") || ss_pickle_is(action, "segment_unmap"))
+		r->now -= size;
+	r->most = r->now > r->most ? r->now : r->most;
+}
+
+static uint64_t reserved_peak(const struct reserved *r)
+{
+	__int128 begin = r->end > r->now ? r->end - r->now : 0, peak = begin + r->most;
+
+	return peak > 0 && peak < INT64_MAX ? (uint64_t)peak : 0;
+}
+
+static bool add_entry(struct ss_events *ev, const struct ss_pickle *entry, size_t n,
+		      struct reserved *reserved, char *err, size_t err_size)
 {
 	const struct ss_pickle *action;
 	uint64_t addr, size = 0, stream = 0, time_us = 0;
 	const char *wrong;
 	bool alloc;
 
-	if (too_many_keys(entry)) {
+	if (ss_snapshot_too_many_keys(entry)) {
 		snprintf(err, err_size, "trace entry %zu has more than %d keys", n, MAX_KEYS);
 		return false;
 	}
@@ -90,21 +115,24 @@ static bool add_entry(struct ss_events *ev, const struct ss_pickle *entry, size_
 	 * finds no block and is ignored; one without a request counts as the free. */
 	if (!alloc && !ss_pickle_is(action, "free_requested") &&
 	    !ss_pickle_is(action, "free_completed")) {
+		ss_snapshot_number(entry, "size", &size);
+		add_reserved(reserved, action, size);
 		if (action && action->type == SS_PICKLE_STRING)
 			return true; /* segments, snapshots, out of memory */
 		snprintf(err, err_size, "trace entry %zu has no action", n);
 		return false;
 	}
-	if (!int_of(entry, "addr", &addr) || (alloc && !int_of(entry, "size", &size))) {
+	if (!ss_snapshot_number(entry, "addr", &addr) ||
+	    (alloc && !ss_snapshot_number(entry, "size", &size))) {
 		snprintf(err, err_size, "trace entry %zu has no address or size", n);
 		return false;
 	}
-	int_of(entry, "stream", &stream);
-	int_of(entry, "time_us", &time_us);
+	ss_snapshot_number(entry, "stream", &stream);
+	ss_snapshot_number(entry, "time_us", &time_us);
 	ev->at = (uint32_t)n;
 	if (!alloc) {
 		uint64_t before = ev->unknown_frees;
-		int_of(entry, "size", &size);
+		ss_snapshot_number(entry, "size", &size);
 		wrong = ss_events_free(ev, addr, size, stream, time_us);
 		if (ss_pickle_is(action, "free_completed"))
 			ev->unknown_frees = before; /* free_requested removed the block */
@@ -124,7 +152,7 @@ static bool add_segment(struct ss_events *ev, const struct ss_pickle *segment, s
 	uint64_t at = 0, stream = 0;
 	const char *wrong = NULL;
 
-	if (too_many_keys(segment) || !int_of(segment, "address", &at)) {
+	if (ss_snapshot_too_many_keys(segment) || !ss_snapshot_number(segment, "address", &at)) {
 		snprintf(err, err_size, "segment %zu has no address, or more than %d keys", n,
 			 MAX_KEYS);
 		return false;
@@ -133,19 +161,19 @@ static bool add_segment(struct ss_events *ev, const struct ss_pickle *segment, s
 		snprintf(err, err_size, "segment %zu: its addresses occur twice", n);
 		return false;
 	}
-	int_of(segment, "stream", &stream);
+	ss_snapshot_number(segment, "stream", &stream);
 	for (size_t i = 0; i < ss_pickle_count(blocks) && !wrong; i++) {
 		const struct ss_pickle *block = ss_pickle_at(blocks, i);
 		uint64_t size = 0, asked;
 
-		if (too_many_keys(block) || !int_of(block, "size", &size)) {
+		if (ss_snapshot_too_many_keys(block) || !ss_snapshot_number(block, "size", &size)) {
 			snprintf(err, err_size, "block %zu of segment %zu has no size", i, n);
 			return false;
 		}
 		/* Older snapshots do without: the blocks lie side by side */
-		int_of(block, "address", &at);
+		ss_snapshot_number(block, "address", &at);
 		asked = size;
-		int_of(block, "requested_size", &asked);
+		ss_snapshot_number(block, "requested_size", &asked);
 		/* One that was freed while other streams used it takes memory, too. */
 		const struct ss_pickle *state = ss_pickle_get(block, "state");
 		if (ss_pickle_is(state, "active_allocated") ||
@@ -164,8 +192,8 @@ static uint64_t device_of(const struct ss_pickle *segment)
 {
 	uint64_t device = 0;
 
-	if (!too_many_keys(segment))
-		int_of(segment, "device", &device);
+	if (!ss_snapshot_too_many_keys(segment))
+		ss_snapshot_number(segment, "device", &device);
 	return device;
 }
 
@@ -177,7 +205,7 @@ static size_t history_of(const struct ss_pickle *trace)
 
 	for (size_t i = 0; i < ss_pickle_count(trace); i++) {
 		const struct ss_pickle *entry = ss_pickle_at(trace, i);
-		const struct ss_pickle *action = too_many_keys(entry) ?
+		const struct ss_pickle *action = ss_snapshot_too_many_keys(entry) ?
 							 NULL :
 							 ss_pickle_get(entry, "action");
 		events += !ss_pickle_is(action, "user_defined") &&
@@ -243,21 +271,69 @@ static bool read_snapshot(struct ss_events *ev, const struct ss_pickle *root, in
 	const struct ss_pickle *segments = root && root->type == SS_PICKLE_LIST ?
 						   root :
 						   ss_pickle_get(root, "segments");
+	struct reserved reserved = {0};
 
 	if (!choose_device(ev, traces, segments, device, err, err_size))
 		return false;
 	const struct ss_pickle *trace = ss_pickle_at(traces, (size_t)ev->device);
 	for (size_t i = 0; i < ss_pickle_count(trace); i++)
-		if (!add_entry(ev, ss_pickle_at(trace, i), i, err, err_size))
+		if (!add_entry(ev, ss_pickle_at(trace, i), i, &reserved, err, err_size))
 			return false;
 	for (size_t i = 0; i < ss_pickle_count(segments); i++) {
 		const struct ss_pickle *segment = ss_pickle_at(segments, i);
+		uint64_t total = 0;
 
-		if (device_of(segment) == (uint64_t)ev->device &&
-		    !add_segment(ev, segment, i, err, err_size))
+		if (device_of(segment) != (uint64_t)ev->device)
+			continue;
+		if (!add_segment(ev, segment, i, err, err_size))
 			return false;
+		ss_snapshot_number(segment, "total_size", &total);
+		reserved.end += total;
+	}
+	ev->reserved_peak = reserved_peak(&reserved);
+	return true;
+}
+
+bool ss_snapshot_open(struct ss_torch_snapshot *s, const char *path, char *err, size_t err_size)
+{
+	struct ss_input in;
+	size_t size;
+
+	*s = (struct ss_torch_snapshot){0};
+	if (!ss_input_open(&in, path, err, err_size))
+		return false;
+	if (in.first != PICKLE_PROTOCOL) {
+		snprintf(err, err_size, "no pickle of protocol 2 or later");
+	} else if ((s->data = read_all(in.file, &size, err, err_size))) {
+		s->doc = ss_pickle_load(s->data, size, err, err_size);
+		if (s->doc && !ss_input_complete(&in)) {
+			snprintf(err, err_size, "%s failed", in.tool);
+			ss_snapshot_close(s);
+		}
+	}
+	ss_input_close(&in);
+	if (!s->doc) {
+		ss_snapshot_close(s);
+		return false;
+	}
+	const struct ss_pickle *root = ss_pickle_root(s->doc);
+	bool list = root && root->type == SS_PICKLE_LIST;
+	s->traces = ss_pickle_get(root, "device_traces");
+	s->segments = list ? root : ss_pickle_get(root, "segments");
+	s->annotations = ss_pickle_get(root, "external_annotations");
+	if (!ss_pickle_count(s->traces) && !ss_pickle_count(s->segments)) {
+		snprintf(err, err_size, "no device_traces and no segments: not a memory snapshot");
+		ss_snapshot_close(s);
+		return false;
 	}
 	return true;
+}
+
+void ss_snapshot_close(struct ss_torch_snapshot *s)
+{
+	ss_pickle_free(s->doc);
+	free(s->data);
+	*s = (struct ss_torch_snapshot){0};
 }
 
 bool ss_snapshot_read(struct ss_events *ev, FILE *file, int device, char *err, size_t err_size)

@@ -92,15 +92,21 @@ static json_t *held_json(const struct ss_analysis *a, const struct ss_timeline *
 static json_t *timeline_json(const struct ss_analysis *a, const struct ss_device_result *d)
 {
 	const struct ss_timeline *t = &d->timeline;
-	json_t *by = json_object();
+	json_t *by = json_object(), *outside = json_object();
 
+	for (int k = 0; k < SS_TRACE_OUTSIDE_KINDS; k++)
+		if (d->outside_peak.bytes[k])
+			json_object_set_new(outside, ss_report_outside_name(k),
+					    sample_row(t, &t->sample->outside[k]));
+	if (d->outside_peak.rest)
+		json_object_set_new(outside, "rest", sample_row(t, &t->sample->rest));
 	for (int kind = 0; kind < SS_BYS; kind++)
 		json_object_set_new(by, ss_by_name(kind, false), held_json(a, t, kind));
-	return json_pack("{s:i, s:f, s:I, s:o, s:o, s:o, s:o}", "device", d->device, "span",
+	return json_pack("{s:i, s:f, s:I, s:o, s:o, s:o, s:o, s:o}", "device", d->device, "span",
 			 (double)t->span_ns / 1e9, "count", (json_int_t)t->count, "used",
 			 sample_row(t, &t->sample->used), "reserved",
 			 sample_row(t, &t->sample->reserved), "in_flight",
-			 sample_row(t, &t->sample->in_flight), "by", by);
+			 sample_row(t, &t->sample->in_flight), "by", by, "outside", outside);
 }
 
 /* The number of a group in the list `names`, which it is added to. `at` has the numbers + 1 by
@@ -162,6 +168,23 @@ static json_t *map_json(const struct ss_analysis *a, const struct ss_address_map
 			 "gaps", gaps);
 }
 
+/* Ranges as [name, begin, end, thread, depth]. */
+static json_t *spans_json(const struct ss_analysis *a)
+{
+	const struct ss_phases *p = &a->phases;
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < p->spans; i++) {
+		const struct ss_phase_span *s = &p->span[i];
+		json_array_append_new(list, json_pack("[o, f, f, I, i]",
+						      ss_json_text(p->phase[s->phase].name),
+						      ss_report_seconds(a, s->begin_ns),
+						      ss_report_seconds(a, s->end_ns),
+						      (json_int_t)s->tid, (int)s->depth));
+	}
+	return list;
+}
+
 json_t *ss_report_chart_json(const struct ss_analysis *a)
 {
 	json_t *lines = json_array(), *maps = json_array();
@@ -170,5 +193,7 @@ json_t *ss_report_chart_json(const struct ss_analysis *a)
 		json_array_append_new(lines, timeline_json(a, &a->device[i]));
 	for (size_t i = 0; i < a->maps; i++)
 		json_array_append_new(maps, map_json(a, &a->map[i]));
-	return json_pack("{s:o, s:o, s:o}", "devices", lines, "maps", maps, "lives", lives_json(a));
+	return json_pack("{s:o, s:o, s:o, s:o, s:I}", "devices", lines, "maps", maps, "lives",
+			 lives_json(a), "spans", spans_json(a), "all_spans",
+			 (json_int_t)a->phases.spans_all);
 }

@@ -97,13 +97,14 @@ json_t *ss_report_difference_json(const struct ss_difference *d, const char *a, 
 		char name[SS_SITE_NAME];
 		json_array_append_new(
 			sites,
-			json_pack("{s:o, s:b, s:b, s:o, s:o, s:o, s:o}", "name",
+			json_pack("{s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o}", "name",
 				  ss_json_text(ss_report_site_name(x->sites, x->site, name,
 								   sizeof(name))),
 				  "in_a", x->in[0], "in_b", x->in[1], "peak",
 				  pair(x, SS_DIFFERENCE_PEAK), "live", pair(x, SS_DIFFERENCE_LIVE),
 				  "allocations", pair(x, SS_DIFFERENCE_ALLOCS), "bytes",
-				  pair(x, SS_DIFFERENCE_BYTES)));
+				  pair(x, SS_DIFFERENCE_BYTES), "frames",
+				  ss_report_frames_json(x->sites, &x->sites->site[x->site])));
 	}
 	enum ss_by by = d->count ? d->site[0].sites->by : SS_BY_SITE;
 	return json_pack("{s:i, s:{s:s, s:o, s:o, s:o}}", "version", 1, "difference", "by",

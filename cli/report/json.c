@@ -89,6 +89,41 @@ static json_t *snapshot_json(const struct ss_analysis *a, const struct ss_snapsh
 
 /* ---- lists -------------------------------------------------------------- */
 
+static json_t *outside_json(const struct ss_analysis *a, const struct ss_device_result *d)
+{
+	json_t *o = json_object();
+
+	for (int k = 0; k <= SS_TRACE_OUTSIDE_KINDS; k++) {
+		bool rest = k == SS_TRACE_OUTSIDE_KINDS;
+		uint64_t peak = rest ? d->outside_peak.rest : d->outside_peak.bytes[k];
+		if (!peak)
+			continue;
+		json_object_set_new(
+			o, rest ? "rest" : ss_report_outside_name(k),
+			json_pack("{s:o, s:o, s:o}", "peak", count(peak), "peak_time",
+				  time_of(a, rest ? d->rest_peak_ns : d->outside_peak_ns[k]), "end",
+				  count(rest ? d->outside_end.rest : d->outside_end.bytes[k])));
+	}
+	return o;
+}
+
+static json_t *sizes_json(const struct ss_device_result *d)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < SS_SIZE_CLASSES; i++) {
+		const struct ss_size_class *s = &d->size[i];
+		if (!s->allocs && !s->live_blocks)
+			continue;
+		json_array_append_new(list, json_pack("{s:o, s:o, s:o, s:o, s:o}", "from",
+						      count(i ? 1ull << i : 0), "allocations",
+						      count(s->allocs), "bytes", count(s->bytes),
+						      "live_blocks", count(s->live_blocks), "live",
+						      count(s->live)));
+	}
+	return list;
+}
+
 static json_t *devices_json(const struct ss_analysis *a)
 {
 	json_t *list = json_array();
@@ -105,6 +140,8 @@ static json_t *devices_json(const struct ss_analysis *a)
 		json_object_set_new(o, "name", ss_json_text(d->name));
 		json_object_set_new(o, "pci", ss_json_text(d->pci));
 		json_object_set_new(o, "total", count(d->total));
+		json_object_set_new(o, "outside", outside_json(a, d));
+		json_object_set_new(o, "sizes", sizes_json(d));
 		if (d->used_peak.event) {
 			json_object_set_new(o, "at_used_peak",
 					    snapshot_json(a, &d->used_peak, false));
@@ -160,6 +197,11 @@ static json_t *frames_json(const struct ss_sites *s, const struct ss_site *site,
 	return list;
 }
 
+json_t *ss_report_frames_json(const struct ss_sites *s, const struct ss_site *site)
+{
+	return frames_json(s, site, false);
+}
+
 static json_t *all_frames_json(const struct ss_sites *s)
 {
 	json_t *list = json_array();
@@ -196,6 +238,7 @@ static json_t *site_json(const struct ss_analysis *a, const struct ss_sites *sit
 	};
 	for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++)
 		json_object_set_new(o, counts[k].name, count(counts[k].n));
+	json_object_set_new(o, "suppressed", json_boolean(s->suppressed));
 	json_object_set_new(o, "grows", json_boolean(ss_site_grows(s)));
 	double ns = a->last_ns > a->first_ns ? (double)(a->last_ns - a->first_ns) : 1;
 	json_object_set_new(o, "peak_time", time_of(a, s->peak_ns));
@@ -218,7 +261,7 @@ static json_t *sites_json(const struct ss_analysis *a, bool numbers)
 
 	for (size_t i = 0; i < a->sites.count; i++) {
 		const struct ss_site *s = &a->sites.site[i];
-		if (s->allocs || s->waits || s->failed)
+		if (s->allocs || s->peak || s->waits || s->failed)
 			json_array_append_new(list, site_json(a, &a->sites, i, numbers));
 	}
 	return list;
@@ -307,6 +350,45 @@ static json_t *failures_json(const struct ss_analysis *a)
 	return list;
 }
 
+static json_t *phases_json(const struct ss_analysis *a)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < a->phases.count; i++) {
+		const struct ss_phase *p = &a->phases.phase[i];
+		if (!p->count)
+			continue;
+		json_array_append_new(
+			list,
+			json_pack(
+				"{s:o, s:o, s:f, s:f, s:o, s:o, s:o, s:o, s:f, s:o, s:o, s:[o, o]}",
+				"name", ss_json_text(p->name), "count", count(p->count), "time",
+				(double)p->ns / 1e9, "longest", (double)p->longest_ns / 1e9,
+				"used_peak", count(p->used_peak), "used_peak_time",
+				time_of(a, p->used_peak_ns), "device",
+				p->device == SS_NO_DEVICE ? json_null() : json_integer(p->device),
+				"reserved_peak", count(p->reserved_peak), "grew", p->grew,
+				"allocations", count(p->allocs), "frees", count(p->frees),
+				"peak_range", time_of(a, p->best_begin_ns),
+				time_of(a, p->best_end_ns)));
+	}
+	return list;
+}
+
+static json_t *marks_json(const struct ss_analysis *a)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < a->phases.marks; i++) {
+		const struct ss_phase_mark *m = &a->phases.mark[i];
+		json_array_append_new(list, json_pack("{s:o, s:o, s:o}", "name",
+						      ss_json_text(a->phases.phase[m->phase].name),
+						      "time", time_of(a, m->time_ns), "thread",
+						      count(m->tid)));
+	}
+	return list;
+}
+
 json_t *ss_report_process_json(const struct ss_analysis *a, bool charts)
 {
 	const struct {
@@ -324,6 +406,7 @@ json_t *ss_report_process_json(const struct ss_analysis *a, bool charts)
 		{"damage", a->problem ? a->problem : ""},
 		{"rebuilt", a->sites.rebuilt ? a->sites.rebuilt : ""},
 		{"leaks_title", ss_report_leaks_title(a)},
+		{"libraries", a->libraries},
 	};
 	const struct {
 		const char *name;
@@ -339,6 +422,8 @@ json_t *ss_report_process_json(const struct ss_analysis *a, bool charts)
 		{"unknown_frees", a->unknown_frees},
 		{"lost_frees", a->lost_frees},
 		{"reset_blocks", a->reset_blocks},
+		{"suppressed_blocks", a->suppressed_blocks},
+		{"suppressed_bytes", a->suppressed_bytes},
 		{"lived_blocks", a->lived_blocks},
 		{"lived_bytes", a->lived_bytes},
 		{"begin_ns", a->first_ns + a->real_offset},
@@ -364,6 +449,15 @@ json_t *ss_report_process_json(const struct ss_analysis *a, bool charts)
 	json_object_set_new(o, "wait_causes", spent_json(a, &trims));
 	json_object_set_new(o, "trims", trims);
 	json_object_set_new(o, "failures", failures_json(a));
+	json_object_set_new(o, "part",
+			    ss_part_is_all(&a->part) ?
+				    json_null() :
+				    json_pack("[f, o]", (double)a->part.from_ns / 1e9,
+					      a->part.to_ns ?
+						      json_real((double)a->part.to_ns / 1e9) :
+						      json_null()));
+	json_object_set_new(o, "phases", phases_json(a));
+	json_object_set_new(o, "marks", marks_json(a));
 	if (charts) {
 		json_object_set_new(o, "frames", all_frames_json(&a->sites));
 		json_object_set_new(o, "groups", groups_json(a));

@@ -19,8 +19,14 @@ void ss_report_ranks_text(FILE *out, const struct ss_over_ranks *o, size_t most)
 json_t *ss_report_json(struct ss_analysis *const *list, size_t count, const struct ss_over_ranks *o,
 		       bool charts);
 json_t *ss_report_process_json(const struct ss_analysis *a, bool charts);
+/* The frames of a call site, innermost first. */
+json_t *ss_report_frames_json(const struct ss_sites *s, const struct ss_site *site);
 json_t *ss_report_chart_json(const struct ss_analysis *a);
 json_t *ss_report_ranks_json(const struct ss_over_ranks *o);
+
+/* All call sites of the processes as CSV, or those of a difference. */
+void ss_report_csv(FILE *out, struct ss_analysis *const *list, size_t count);
+void ss_report_difference_csv(FILE *out, const struct ss_difference *d);
 
 /* Two recordings beside each other, named `a` and `b`. `most` is the number of call sites. */
 void ss_report_difference_text(FILE *out, const struct ss_difference *d, const char *a,
@@ -35,6 +41,8 @@ const char *ss_report_pool_above(const struct ss_sites *s, const struct ss_snaps
 /* Writes the page. `data` is what ss_report_json() made. False: a write failed, errno says why. */
 bool ss_report_page(FILE *out, const json_t *data);
 
+/* What memory outside of the pools is called: a static string. */
+const char *ss_report_outside_name(enum ss_trace_outside_kind kind);
 /* Seconds since the trace began. */
 double ss_report_seconds(const struct ss_analysis *a, uint64_t time_ns);
 /* Bytes as "1.50 GiB". Returns `out`. */

@@ -50,7 +50,11 @@ static void print_process(FILE *out, const struct ss_analysis *a)
 		a->command[0] ? a->command :
 		a->exe[0]     ? a->exe :
 				"program not known");
-	fprintf(out, "  process %" PRIu32 "%s%s", a->pid, a->host[0] ? " on " : "", a->host);
+	if (a->pid)
+		fprintf(out, "  process %" PRIu32 "%s%s", a->pid, a->host[0] ? " on " : "",
+			a->host);
+	else
+		fprintf(out, "  process not known");
 	if (a->rank >= 0)
 		fprintf(out, ", rank %d", a->rank);
 	if (a->rank >= 0 && a->ranks >= 0)
@@ -67,6 +71,12 @@ static void print_process(FILE *out, const struct ss_analysis *a)
 		ss_plural(a->streams, "stream", "streams"), allocs,
 		ss_plural(allocs, "allocation", "allocations"), frees,
 		ss_plural(frees, "free", "frees"));
+	if (!ss_part_is_all(&a->part)) {
+		fprintf(out, "  from %.3f s", (double)a->part.from_ns / 1e9);
+		if (a->part.to_ns)
+			fprintf(out, " to %.3f s", (double)a->part.to_ns / 1e9);
+		fprintf(out, " of the recording; times count from there\n");
+	}
 	if (a->lived_blocks) {
 		fprintf(out, "  %" PRIu64 " %s, %s, lived before the recording begins\n",
 			a->lived_blocks, ss_plural(a->lived_blocks, "block", "blocks"),
@@ -260,6 +270,15 @@ static void print_row(FILE *out, const struct ss_analysis *a, int kind, const st
 	}
 }
 
+static void print_suppressed(FILE *out, const struct ss_analysis *a)
+{
+	if (a->suppressed_blocks) {
+		fprintf(out, "\n%s, but suppressed: %" PRIu64 " %s, %s\n", ss_report_leaks_title(a),
+			a->suppressed_blocks, ss_plural(a->suppressed_blocks, "block", "blocks"),
+			bytes(a->suppressed_bytes));
+	}
+}
+
 static void print_rankings(FILE *out, const struct ss_analysis *a, size_t most)
 {
 	const struct {
@@ -294,6 +313,89 @@ static void print_rankings(FILE *out, const struct ss_analysis *a, size_t most)
 				ss_by_name(a->sites.by, r->all - n != 1));
 		}
 	}
+}
+
+/* ---- outside of the pools --------------------------------------------------- */
+
+static void print_outside(FILE *out, const struct ss_analysis *a)
+{
+	static const char *const says[SS_TRACE_OUTSIDE_KINDS] = {
+		[SS_TRACE_OUTSIDE_MANAGED] = "managed memory (hipMallocManaged)",
+		[SS_TRACE_OUTSIDE_HOST] = "host memory (hipHostMalloc)",
+		[SS_TRACE_OUTSIDE_ARRAY] = "arrays",
+		[SS_TRACE_OUTSIDE_DEVICE] = "device memory that the runtime gave",
+		[SS_TRACE_OUTSIDE_KERNEL] = "all that the kernel counts for the process",
+	};
+	const char *title = "\nOutside of the pools\n          peak      at s       at end\n";
+
+	for (size_t i = 0; i < a->devices; i++) {
+		const struct ss_device_result *d = &a->device[i];
+		for (int k = 0; k < SS_TRACE_OUTSIDE_KINDS; k++) {
+			if (!d->outside_peak.bytes[k])
+				continue;
+			fprintf(out, "%s  %12s %9.3f %12s  %s: %s\n", title,
+				bytes(d->outside_peak.bytes[k]),
+				ss_report_seconds(a, d->outside_peak_ns[k]),
+				bytes(d->outside_end.bytes[k]), device_name(d->device), says[k]);
+			title = "";
+		}
+		if (d->outside_peak.rest) {
+			fprintf(out,
+				"  %12s %9.3f %12s  %s: of that neither pools, arrays nor the "
+				"runtime: "
+				"code objects, scratch, queues%s%s\n",
+				bytes(d->outside_peak.rest), ss_report_seconds(a, d->rest_peak_ns),
+				bytes(d->outside_end.rest), device_name(d->device),
+				a->libraries[0] ? ", " : "", a->libraries);
+		}
+	}
+}
+
+/* ---- phases -------------------------------------------------------------- */
+
+static int highest_first(const void *a, const void *b)
+{
+	const struct ss_phase *x = *(const struct ss_phase *const *)a;
+	const struct ss_phase *y = *(const struct ss_phase *const *)b;
+
+	if (x->used_peak != y->used_peak)
+		return x->used_peak < y->used_peak ? 1 : -1;
+	return strcmp(x->name, y->name);
+}
+
+static void print_phase(FILE *out, const struct ss_analysis *a, const struct ss_phase *p)
+{
+	char name[256], grew[40];
+
+	snprintf(name, sizeof(name), "%s", p->name);
+	ss_utf8_clean(name);
+	snprintf(grew, sizeof(grew), "%s%s", p->grew < 0 ? "-" : "",
+		 bytes((uint64_t)(p->grew < 0 ? -p->grew : p->grew)));
+	fprintf(out, "  %8" PRIu64 " %12.3f %12s %9.3f %12s %12s %10" PRIu64 "  %s\n", p->count,
+		ms(p->ns), bytes(p->used_peak), ss_report_seconds(a, p->used_peak_ns),
+		bytes(p->reserved_peak), grew, p->allocs, name);
+}
+
+static void print_phases(FILE *out, const struct ss_analysis *a, size_t most)
+{
+	const struct ss_phases *p = &a->phases;
+	const struct ss_phase **row = calloc(p->count + 1, sizeof(*row));
+	size_t count = 0;
+
+	for (size_t i = 0; row && i < p->count; i++)
+		if (p->phase[i].count)
+			row[count++] = &p->phase[i];
+	if (count) {
+		qsort(row, count, sizeof(*row), highest_first);
+		fprintf(out, "\nPhases\n  %8s %12s %12s %9s %12s %12s %10s  name\n", "ranges",
+			"total ms", "used peak", "at s", "reserved", "grew by", "allocs");
+	}
+	for (size_t i = 0; i < count && i < most; i++)
+		print_phase(out, a, row[i]);
+	if (count > most)
+		fprintf(out, "  and %zu more %s\n", count - most,
+			ss_plural(count - most, "name", "names"));
+	free(row);
 }
 
 /* ---- time and failures -------------------------------------------------- */
@@ -351,7 +453,10 @@ void ss_report_text(FILE *out, const struct ss_analysis *a, size_t most)
 	print_process(out, a);
 	print_failures(out, a, most);
 	print_peaks(out, a);
+	print_outside(out, a);
+	print_phases(out, a, most);
 	print_devices(out, a, most);
 	print_rankings(out, a, most);
+	print_suppressed(out, a);
 	print_spent(out, a);
 }

@@ -21,7 +21,20 @@ const char *ss_report_bytes(char out[32], uint64_t bytes)
 
 const char *ss_report_leaks_title(const struct ss_analysis *a)
 {
-	return a->end == SS_TRACE_END_CLOSED ? "Never freed" : "Live when the recording ended";
+	return a->end == SS_TRACE_END_CLOSED   ? "Never freed" :
+	       a->end == SS_TRACE_END_SNAPSHOT ? "Live at the end of the snapshot" :
+						 "Live when the recording ended";
+}
+
+const char *ss_report_outside_name(enum ss_trace_outside_kind kind)
+{
+	static const char *const name[SS_TRACE_OUTSIDE_KINDS] = {
+		[SS_TRACE_OUTSIDE_MANAGED] = "managed", [SS_TRACE_OUTSIDE_HOST] = "host",
+		[SS_TRACE_OUTSIDE_ARRAY] = "arrays",    [SS_TRACE_OUTSIDE_DEVICE] = "runtime",
+		[SS_TRACE_OUTSIDE_KERNEL] = "kernel",
+	};
+
+	return name[kind];
 }
 
 const char *ss_report_sites_head(const struct ss_sites *s)

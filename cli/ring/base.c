@@ -190,6 +190,21 @@ void ss_ring_base_block(struct ss_ring_base *b, const struct ss_range *range)
 	}
 }
 
+void ss_ring_base_outside(struct ss_ring_base *b, int device, const struct ss_outside *o)
+{
+	const struct ss_range none = {.device = (uint8_t)device};
+
+	for (uint32_t kind = 0; kind < SS_TRACE_OUTSIDE_KINDS; kind++) {
+		struct ss_trace_outside *r = o->bytes[kind] ? begin(b, sizeof(*r), b->begin_ns) :
+							      NULL;
+		if (r) {
+			fill_event(&r->e, SS_TRACE_OUTSIDE, sizeof(*r), &none, 0,
+				   kind | SS_TRACE_OUTSIDE_LIVED);
+			r->size = o->bytes[kind];
+		}
+	}
+}
+
 bool ss_ring_base_end(struct ss_ring_base *b)
 {
 	/* A beginning without a base would look as one whose base was lost. */

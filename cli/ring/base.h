@@ -4,7 +4,7 @@
 #ifndef SS_RING_BASE_H
 #define SS_RING_BASE_H
 
-#include "cli/analysis/ranges.h"
+#include "cli/analysis/trace_memory.h"
 #include "cli/ring/file.h"
 
 struct ss_ring_base {
@@ -27,6 +27,8 @@ void ss_ring_base_definitions(struct ss_ring_base *b);
 void ss_ring_base_mapped(struct ss_ring_base *b, const struct ss_range *range);
 /* A live block, or one in flight. Its site is the number of its stack. */
 void ss_ring_base_block(struct ss_ring_base *b, const struct ss_range *range);
+/* What there was outside of the pools of a device. */
+void ss_ring_base_outside(struct ss_ring_base *b, int device, const struct ss_outside *o);
 /* Writes the rest and frees what the base has. False with errno set: it failed, and no block of it
  * is left. */
 bool ss_ring_base_end(struct ss_ring_base *b);

@@ -111,6 +111,8 @@ static bool rewrite(struct ss_ring_file *f, const struct ss_ring_block *b, size_
 	     s = ss_ranges_next(&m->mapped, &walk, s))
 		ss_ring_base_mapped(&base, s);
 	write_memory(&base, m);
+	for (int device = 0; device < SS_DEVICES; device++)
+		ss_ring_base_outside(&base, device, &m->outside[device]);
 	if (!ss_ring_base_end(&base))
 		return false;
 	f->header->base_blocks = base.numbers;

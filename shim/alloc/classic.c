@@ -9,6 +9,7 @@
 #include "shim/alloc/device_wait.h"
 #include "shim/alloc/last_error.h"
 #include "shim/alloc/limit.h"
+#include "shim/process/outside.h"
 #include "shim/check/checker.h"
 #include "shim/process/current_device.h"
 #include "shim/process/exit.h"
@@ -84,9 +85,13 @@ hipError_t ss_malloc(void **ptr, size_t size, bool guarded)
 	if (status == SS_ERR_NOMEM && ss_options.limit.set)
 		return ss_fail(hipErrorOutOfMemory);
 	if (likely(!ss_limited()))
-		return ss_result(REAL(hipExtMallocWithFlags, ptr, size, hipDeviceMallocDefault));
-	return ss_result(SS_LIMITED(
-		dev, size, *ptr, ss_real.hipExtMallocWithFlags(ptr, size, hipDeviceMallocDefault)));
+		err = REAL(hipExtMallocWithFlags, ptr, size, hipDeviceMallocDefault);
+	else
+		err = SS_LIMITED(dev, size, *ptr,
+				 ss_real.hipExtMallocWithFlags(ptr, size, hipDeviceMallocDefault));
+	if (err == hipSuccess)
+		ss_outside_keep(SS_TRACE_OUTSIDE_DEVICE, *ptr, dev, size);
+	return ss_result(err);
 }
 
 void ss_free_at_exit(const struct ss_found *f)

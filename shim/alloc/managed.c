@@ -9,6 +9,7 @@
 #include "shim/check/checker.h"
 #include "shim/alloc/last_error.h"
 #include "shim/alloc/observers.h"
+#include "shim/process/outside.h"
 #include "shim/alloc/retry.h"
 #include "shim/handlers.h"
 
@@ -69,6 +70,8 @@ hipError_t do_hipMallocManaged(void **ptr, size_t size, unsigned int flags)
 
 	ss_observer_add(-1, SS_OBSERVER_MANAGED);
 	err = REAL_RETRY(-1, hipMallocManaged, ptr, size, flags);
+	if (err == hipSuccess)
+		ss_outside_keep(SS_TRACE_OUTSIDE_MANAGED, *ptr, -1, size);
 	if (unlikely(ss_checking) && err == hipSuccess)
 		ss_check_host_memory(*ptr, size, false);
 	return ss_result(err);

@@ -20,6 +20,7 @@
 #include "live/metrics.h"
 #include "live/writer.h"
 #include "shim/process/dump.h"
+#include "shim/process/kernel_sample.h"
 #include "shim/process/live.h"
 #include "shim/process/log.h"
 #include "shim/process/real.h"
@@ -254,6 +255,8 @@ static void update(void)
 		collected = collect();
 	}
 	if (collected) {
+		ss_kernel_sample(&figures, must);
+		t0 = clock_ns(CLOCK_MONOTONIC); /* it has a share of its own */
 		if (page) {
 			ss_live_publish(page, &figures);
 			atomic_store_explicit(&page->refresh_done, refresh, memory_order_release);

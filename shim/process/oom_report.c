@@ -9,6 +9,7 @@
 
 #include "core/core.h"
 #include "core/statistics.h"
+#include "shim/process/kernel_sample.h"
 #include "shim/process/log.h"
 #include "shim/process/oom_limiter.h"
 #include "shim/process/oom_report.h"
@@ -38,6 +39,7 @@ static void put_device(const struct ss_oom_device *d, void *arg)
 			"what the device has free it does not say, this process's pools hold "
 			"%" PRIu64 "\n",
 			d->reserved);
+	ss_kernel_put(out, r->oom->device, d->reserved);
 	if (d->limit)
 		fprintf(out,
 			"somashim:   SOMASHIM_LIMIT is %" PRIu64

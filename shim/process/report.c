@@ -17,6 +17,7 @@
 #include "core/core.h"
 #include "core/statistics.h"
 #include "driver/rocm/copies.h"
+#include "shim/process/kernel_sample.h"
 #include "shim/process/report.h"
 #include "trace/cut_guard.h"
 
@@ -92,4 +93,5 @@ void ss_report_totals(struct ss_core *core)
 	atomic_fetch_add(&r->excess_bytes, s.excess_bytes);
 	raise_to(&r->used_high, s.used_high);
 	raise_to(&r->reserved_high, s.reserved_high);
+	raise_to(&r->rest_high, ss_kernel_rest_high());
 }

@@ -48,6 +48,9 @@ struct ss_report {
 	_Atomic uint64_t allocations, misses, taken_again, decayed_bytes, excess_bytes;
 	/* Bytes, of the process with the most. */
 	_Atomic uint64_t used_high, reserved_high;
+	/* ... that it had of devices beside what pools and counted calls held, as the kernel
+	 * says */
+	_Atomic uint64_t rest_high;
 	/* The self-test: grows with every call that returned; the step that runs. The text is
 	 * written by one thread and may be torn while it changes. */
 	atomic_uint progress;

@@ -14,6 +14,7 @@
 #include "shim/alloc/graph_memory.h"
 #include "shim/alloc/last_error.h"
 #include "shim/alloc/limit.h"
+#include "shim/process/outside.h"
 #include "shim/alloc/retry.h"
 #include "shim/bounds/check.h"
 #include "shim/check/checker.h"
@@ -120,6 +121,7 @@
 #define EXPORT_OBSERVER(extra, name, params, args) \
 	EXPORT_PLAIN(ss_observer_add(-1, extra), name, params, args)
 /* As OBSERVER, for a call that gives memory which the host sees, too, at `extra`. */
+#define HERE (-1) /* the current device */
 #define EXPORT_PINNED(extra, name, params, args) \
 	hipError_t name params \
 	{ \
@@ -132,6 +134,9 @@
 		ss_enter(); \
 		err = FORWARD(name, args); \
 		ss_leave(); \
+		/* What hipHostRegister pins was there before. */ \
+		if (err == hipSuccess && (const void *)(extra) != (const void *)ptr) \
+			ss_outside_keep(SS_TRACE_OUTSIDE_HOST, extra, HERE, size); \
 		if (unlikely(ss_checking) && err == hipSuccess) \
 			ss_check_host_memory(extra, size, true); \
 		return ss_result(err); \
@@ -213,7 +218,6 @@
 	}
 #define BODY_MEMORY(before, dev, name, args) BODY_AROUND(before, dev, (void)0, name, args)
 
-#define HERE (-1) /* the current device */
 /* The same, for a call that loads code. It is read before the call, which may be the last one that
  * sees it. */
 static inline int ss_code_device(const void *image, const char *path)
@@ -226,9 +230,10 @@ static inline int ss_code_device(const void *image, const char *path)
 }
 #define EXPORT_RETRY(extra, name, params, args) \
 	hipError_t name params BODY_MEMORY(const int dev_ = (extra), dev_, name, args)
-#define TAKE_DEVICE(dev, bytes, key) dev
-#define TAKE_BYTES(dev, bytes, key) bytes
-#define TAKE_KEY(dev, bytes, key) key
+#define TAKE_DEVICE(dev, bytes, key, kind) dev
+#define TAKE_BYTES(dev, bytes, key, kind) bytes
+#define TAKE_KEY(dev, bytes, key, kind) key
+#define TAKE_KIND(dev, bytes, key, kind) SS_TRACE_OUTSIDE_##kind
 #define EXPORT_TAKE(extra, name, params, args) \
 	hipError_t name params \
 	{ \
@@ -236,8 +241,13 @@ static inline int ss_code_device(const void *image, const char *path)
 			return FORWARD(name, args); \
 		SS_SERVED; \
 		CHECKED_BEGIN(name); \
-		return ss_result(SS_LIMITED(TAKE_DEVICE extra, TAKE_BYTES extra, TAKE_KEY extra, \
-					    FORWARD(name, args))); \
+		hipError_t err = SS_LIMITED(TAKE_DEVICE extra, TAKE_BYTES extra, TAKE_KEY extra, \
+					    FORWARD(name, args)); \
+		if (err == hipSuccess) \
+			ss_outside_keep(TAKE_KIND extra, \
+					(const void *)(uintptr_t)(TAKE_KEY extra), \
+					TAKE_DEVICE extra, TAKE_BYTES extra); \
+		return ss_result(err); \
 	}
 #define EXPORT_GIVE(extra, name, params, args) \
 	hipError_t name params \
@@ -247,9 +257,12 @@ static inline int ss_code_device(const void *image, const char *path)
 			return FORWARD(name, args); \
 		SS_SERVED; \
 		CHECKED_BEGIN(name); \
+		const struct ss_outside_free outside_ = \
+			ss_outside_free_begin((const void *)(uintptr_t)(extra)); \
 		ss_enter(); \
 		err = FORWARD(name, args); \
 		ss_leave(); \
+		(void)ss_outside_free_end(&outside_, err); \
 		CHECKED_END(err); \
 		if (err == hipSuccess) \
 			ss_limit_drop((const void *)(uintptr_t)(extra)); \

@@ -3,6 +3,7 @@
 #include "driver/rocm/rocm.h"
 #include "shim/alloc/last_error.h"
 #include "shim/alloc/limit.h"
+#include "shim/process/outside.h"
 #include "shim/alloc/native_pools.h"
 #include "shim/alloc/observers.h"
 #include "shim/check/checker.h"
@@ -89,6 +90,7 @@ hipError_t do_hipDeviceReset(void)
 		ss_capture_drop_device(dev);
 		ss_device_reset_begin(ss_core, dev, wait_for(ss_reset_waits_for(ss_core, dev)));
 		ss_limit_reset(dev);
+		ss_outside_reset(dev);
 		ss_pool_native_reset(dev);
 		ss_sync_before_reset(dev);
 		ss_rocm_device_reset(dev);

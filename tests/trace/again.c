@@ -2,19 +2,21 @@
 /*
  * Programs that go on in another way than they began: each part takes and frees one block.
  *   again exec        becomes itself, without the argument
+ *   again keep        does not free it
  *   again fork FILE   forks and ends; the child takes its block when there is FILE
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <hip/hip_runtime_api.h>
 
-static int use(void)
+static int use(bool keep)
 {
 	void *p;
 
-	return hipMalloc(&p, 4096) == hipSuccess && hipFree(p) == hipSuccess ? 0 : 1;
+	return hipMalloc(&p, 4096) == hipSuccess && (keep || hipFree(p) == hipSuccess) ? 0 : 1;
 }
 
 int main(int argc, char **argv)
@@ -27,9 +29,9 @@ int main(int argc, char **argv)
 		alarm(600);
 		while (access(argv[2], F_OK) != 0)
 			usleep(1000);
-		return use();
+		return use(false);
 	}
-	if (use() != 0)
+	if (use(argc > 1 && strcmp(argv[1], "keep") == 0) != 0)
 		return 1;
 	if (argc > 1 && strcmp(argv[1], "exec") == 0) {
 		execl("/proc/self/exe", argv[0], (char *)NULL);

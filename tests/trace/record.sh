@@ -17,6 +17,9 @@ has() { grep -q "^$1\$" "$dir/dump" || fail "no '$1'"; }
 "$somashim" record -o "$dir/one" "$app" 100 >"$dir/out" 2>"$dir/err" || fail "record: status $?"
 [ "$(grep -c '^somashim: recorded in ' "$dir/err")" = 1 ] || fail "not one line"
 grep -q "recorded in $dir/one$" "$dir/err" || fail "another file is named"
+grep -q '^somashim: 200 allocations and 200 frees in .* s; peak 2.00 MiB in use, 4.00 MiB reserved; all was freed$' \
+	"$dir/err" || fail "no figures"
+grep -q "^somashim: who held it: somashim report $dir/one   (as a page: " "$dir/err" || fail "no next command"
 "$dump" "$dir/one" >"$dir/dump" || fail "not read"
 has "alloc [1-9][0-9]*"
 has "first alloc: main .*"
@@ -67,6 +70,7 @@ done
 cp "$dir/run.trace" "$dir/first"
 "$somashim" record -o "$dir/run.trace" "$app" 5 >"$dir/out" 2>"$dir/err" || fail "second run"
 grep -q "recorded in $dir/run.2.trace$" "$dir/err" || fail "the second run is not named"
+grep -q 'somashim: 10 allocations ' "$dir/err" || fail "the figures are not of the second run"
 cmp "$dir/run.trace" "$dir/first" || fail "the first run is lost"
 "$dump" "$dir/run.2.trace" >"$dir/dump"
 has "alloc 10"
@@ -87,6 +91,14 @@ has "alloc 1"
 SOMASHIM_IPC_WHOLE=64K "$somashim" record -o "$dir/whole" "$app" 20 >"$dir/out" 2>"$dir/err" || fail whole
 [ "$("$somashim" report --json "$dir/whole" | grep -o '"hits": [0-9]*' | sort -u)" = '"hits": 0' ] ||
 	fail "segments of their own count as hits"
+
+# What was never freed is said, also of the larger of two processes; the next command can be pasted into a shell.
+"$somashim" record -o "$dir/it's %p" sh -c "'$app' 2; '$again' exec" 2>"$dir/err" >"$dir/out" || fail "three processes"
+grep -q '^somashim: the largest process: ' "$dir/err" || fail "not the largest process"
+eval "$(sed -n 's/^somashim: who held it: somashim report \(.*\)   (as.*/set -- \1/p' "$dir/err")"
+[ $# = 3 ] && [ -e "$1" ] && [ -e "$2" ] && [ -e "$3" ] || fail "the command does not name the files: $*"
+"$somashim" record -o "$dir/leak" "$again" keep 2>"$dir/err" >"$dir/out" || fail "leak: status $?"
+grep -q '; never freed [0-9.]* .iB: 1 block$' "$dir/err" || fail "a block that was never freed is not said"
 
 # A program that uses no device; the status of the program; the rank of a job.
 "$somashim" record -o "$dir/none" sh -c 'exit 7' 2>"$dir/err"

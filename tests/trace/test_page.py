@@ -100,6 +100,56 @@ def check_flame(b):
     equal(b.evaluate('+document.querySelector("#flame").dataset.total'), 14 * MIB, 'never freed')
 
 
+def check_hiding(b):
+    """What hides frames, the slider, callers and callees, other widths, sizes, and what is saved."""
+    choose = ('(() => { const s = document.querySelector("%s"); s.selectedIndex = %s; s.dispatchEvent(new Event("change")); })()')
+    enter = ('(() => { const s = document.querySelector("%s"); s.value = "%s"; s.dispatchEvent(new Event("input")); })()')
+    names = '[...document.querySelectorAll("#flame g")].map(g => g.dataset.name.split(" ")[0])'
+    total = '+document.querySelector("#flame").dataset.total'
+    b.evaluate(choose % ('#flame-graph', 0))
+    before = b.evaluate(names)
+    assert 'alloc' in before and 'write_output' in before, before
+    b.evaluate(enter % ('#flame-hide', 'ALLOC, event_begin, ss_trace_*'))
+    hidden = b.evaluate(names)
+    equal(sorted(set(before) - set(hidden)), ['alloc', 'event_begin', 'ss_trace_alloc', 'ss_trace_alloc_at', 'ss_trace_write_alloc'], 'hidden')
+    equal(b.evaluate(total), 50 * MIB, 'hiding changes no sum')
+    b.evaluate(enter % ('#flame-hide', '*'))
+    equal(b.evaluate(names), ['all', '(hidden'], 'all hidden')
+    b.evaluate(enter % ('#flame-hide', '(['))
+    equal(b.evaluate(names), before, 'words are no patterns of another kind')
+    b.evaluate(enter % ('#flame-hide', ''))
+    b.evaluate(enter % ('#flame-least', '100')) # 20 %: load_mesh has 20, and its width is not less
+    equal(b.evaluate(names), before, 'threshold')
+    b.evaluate(choose % ('#flame-graph', 2)) # never freed: 10 and 4 MiB
+    b.evaluate(enter % ('#flame-least', '0'))
+    assert 'exchange' in b.evaluate(names)
+    b.evaluate(choose % ('#flame-function', '[...document.querySelectorAll("#flame-function option")].findIndex(o => o.value == "alloc")'))
+    equal(b.evaluate('+document.querySelector("#function-name").dataset.value'), 14 * MIB, 'one function')
+    table = lambda id: b.evaluate('[...document.querySelectorAll("#%s tr")].map(r => [...r.cells].map(c => c.textContent).join(" "))' % id)
+    equal(table('callers'), ['10.00 MiB 71.4 % load_mesh', '4.00 MiB 28.6 % exchange'], 'callers')
+    equal(table('callees'), ['14.00 MiB 100.0 % ss_trace_alloc'], 'callees')
+    b.evaluate('document.querySelector("#callers button").click()')
+    equal(b.evaluate('+document.querySelector("#function-name").dataset.value'), 10 * MIB, 'a click on a caller')
+    widths = b.evaluate('[...document.querySelectorAll("#flame-graph option")].map(o => o.textContent)')
+    equal(widths[2:5], ['never freed', 'number of allocations', 'bytes of all allocations'], 'widths')
+    b.evaluate(choose % ('#flame-graph', 3))
+    equal(b.evaluate(total), 25, 'allocations')
+    label = b.evaluate('[...document.querySelectorAll("#flame g")].find(g => g.dataset.name.startsWith("smooth")).getAttribute("aria-label")')
+    assert ', 20, 80.0 %' in label, label
+    bars = 'Object.fromEntries([...document.querySelectorAll("#sizes rect.size")].map(r => [r.dataset.from / 1048576, +r.dataset.value]))'
+    equal(b.evaluate(bars), {'1': 20, '2': 1, '8': 1, '16': 1, '32': 1}, 'sizes')
+    b.evaluate(choose % ('#sizes-value', 3))
+    equal(b.evaluate(bars)['8'], 10 * MIB, 'bytes at the end')
+    svg = b.evaluate('svgText(document.querySelector("#flame"))')
+    assert svg.startswith('<svg ') and 'smooth' in svg and 'fill: rgb' in svg and 'var(' not in svg, svg[:300]
+    saved = b.evaluate('(() => { const out = []; window.save = (name, blob) => out.push(name + " " + blob.type + " " + (blob.size > 100));'
+                       'save = window.save; for (const id of ["flame-svg", "timeline-svg", "sites-csv"]) document.querySelector("#" + id).click();'
+                       'return out; })()')
+    equal(saved, ['flame.svg image/svg+xml true', 'timeline.svg image/svg+xml true', 'sites.csv text/csv true'], 'saved')
+    equal(b.evaluate('csvText([{title: "A", value: r => r}], ["=1+1", "a\\"b,c", 5])'), '"A"\r\n" =1+1"\r\n"a""b,c"\r\n5\r\n', 'CSV')
+    b.evaluate(choose % ('#flame-graph', 0))
+
+
 def check_tools(b):
     """Search, bottom-up, the moment that was clicked, marks, the keyboard, the title, a dark and a narrow page."""
     assert b.evaluate('document.title').endswith(path('known') + ' - somashim report'), b.evaluate('document.title')
@@ -138,7 +188,9 @@ def check_tools(b):
         b.call('Emulation.setEmulatedMedia', features=[{'name': 'prefers-color-scheme', 'value': scheme}])
         equal(b.evaluate('getComputedStyle(document.body).backgroundColor'), paper, scheme)
     b.call('Emulation.setDeviceMetricsOverride', width=700, height=1000, deviceScaleFactor=1, mobile=False)
-    assert b.evaluate('document.documentElement.scrollWidth') <= 700
+    wide = b.evaluate('[...document.querySelectorAll("main *")].filter(e => e.getBoundingClientRect().right > 700 && '
+                      '!e.closest("svg, .scroll")).map(e => e.tagName + " " + e.id + " " + e.textContent.slice(0, 60))')
+    assert b.evaluate('document.documentElement.scrollWidth') <= 700, wide
     assert b.evaluate('document.querySelector("#sites thead").getBoundingClientRect().height') < 60
     b.call('Emulation.clearDeviceMetricsOverride')
     # Labels of ticks that are close to each other differ.
@@ -207,7 +259,7 @@ def check_many(b):
     drag(b, box, 0.2, 0.9)
     wait_for(b, 'document.querySelector("#timeline-note").textContent.includes("in the mean")', 'a drag chooses no range')
     options = b.evaluate('[...document.querySelectorAll("#flame-graph option")].map(o => o.textContent)')
-    assert len(options) == 4 and options[2].startswith('mean from ') and options[3].startswith('most in that range'), options
+    assert len(options) == 6 and options[4].startswith('mean from ') and options[5].startswith('most in that range'), options
     mean = b.evaluate(total)
     assert 0 < mean < 630 * MIB, mean
     names = b.evaluate('[...document.querySelectorAll("#flame g")].map(g => g.dataset.name)')
@@ -302,6 +354,10 @@ def check_ranks(b):
     wait_for(b, 'document.querySelector("#difference tbody tr") != null', 'no table of changes')
     equal(b.evaluate('document.querySelector("#changes-title").textContent'), 'Functions that changed', 'title')
     equal(b.evaluate('document.querySelector("#difference tbody tr").lastChild.textContent'), 'new: write_output', 'change')
+    # The flame graph of a difference: as wide as the larger side, and each frame says both.
+    equal(b.evaluate('+document.querySelector("#flame").dataset.total'), (630 + 10 + 20 + 1 + 40 + 4 + 2) * MIB, 'difference')
+    label = b.evaluate('[...document.querySelectorAll("#flame g")].find(g => g.dataset.name == "particles").getAttribute("aria-label")')
+    assert label.endswith('210.00 MiB before, 0 B after'), label
     equal(b.evaluate('document.querySelector("#totals tbody tr").textContent'), 'used peak630.00 MiB54.00 MiB-576.00 MiB', 'totals')
 
 
@@ -324,6 +380,7 @@ def main():
             b.screenshot(sys.argv[3])
         check_timeline(b)
         check_flame(b)
+        check_hiding(b)
         check_tools(b)
         check_rest(b)
         check_many(b)

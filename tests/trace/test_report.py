@@ -361,6 +361,61 @@ def test_difference():
     run('--diff', a, path('none'), status=2)
 
 
+def test_conditions():
+    """--fail-if: the status, and a line for each condition that holds. --suppressions: what is no leak."""
+    known = path('known')
+    ok = lambda *conditions: run(*sum((['--fail-if', c] for c in conditions), []), known).stderr
+    equal(ok('peak>50M', 'reserved>=129M', 'leaks > 14M', 'growing', 'failures>1', 'allocations>25', 'peak>=50.1M'), '', 'none holds')
+    for condition, says in {'peak>49M': '50.00 MiB in use at most on GPU 0', 'reserved>=128M': '128.00 MiB reserved at most on GPU 0',
+                            'leaks': '14.00 MiB never freed', 'failures': '1 failed allocations', 'allocations>24': '25 allocations'}.items():
+        done = run('--fail-if', 'growing', '--fail-if', condition, known, status=1)
+        assert re.fullmatch(r'somashim: report: %s: %s, process \d+: %s\n' % tuple(map(re.escape, (condition, says, known))),
+                            done.stderr), done.stderr
+        assert 'Who held GPU 0' in done.stdout
+        run('--fail-if', condition, '--json', known, status=1)
+    ranks = [make('rank', 'cond%d' % r, str((r + 1) * MIB), SLURM_PROCID=str(r), SLURM_NTASKS='2', SLURM_JOB_ID='4') for r in range(2)]
+    done = run('--fail-if', 'peak>1M', *ranks, status=1)
+    assert re.fullmatch(r'somashim: report: peak>1M: 2.00 MiB in use at most on GPU 0, process \d+ \(rank 1\): .*\n', done.stderr), done.stderr
+    for d, status in {'peak>99%': 1, 'peak>100%': 0, 'peak>1M': 0, 'peak>=1M': 1, 'allocations': 0, 'leaks': 0}.items():
+        run('--diff', *ranks, '--fail-if', d, status=status)
+        run('--diff', *reversed(ranks), '--fail-if', d, status=0)
+    for wrong in 'peak<1', 'peaks>1', '>1', 'peak>', 'peak>x', 'peak>1%', 'peak=1', '':
+        run('--fail-if', wrong, known, status=2)
+    run('--diff', *ranks, '--fail-if', 'growing', status=2)
+    run('--fail-if', 'peak>1', known, path('none'), status=2)
+
+    with open(path('kept'), 'w') as f:
+        f.write('# on purpose\nleak load_* main\nuse-after-free *\nleak absent\n')
+    done = run('--suppressions', path('kept'), known)
+    assert 'Never freed, but suppressed: 1 block, 10.00 MiB' in done.stdout
+    equal(re.findall(r':(\d+): this suppression fits no finding', done.stderr), ['3', '4'], done.stderr)
+    p = report('--suppressions', path('kept'), known)['processes'][0]
+    equal([Process(p).sites[n]['live'] for n in p['rankings']['never_freed']], [4 * MIB], 'not suppressed')
+    equal((p['suppressed_blocks'], p['suppressed_bytes']), (1, 10 * MIB), 'suppressed')
+    run('--suppressions', path('kept'), '--fail-if', 'leaks>4M', known)
+    run('--suppressions', path('kept'), '--fail-if', 'leaks>3M', known, status=1)
+    run('--suppressions', path('none'), known, status=2)
+    run('--suppressions', path('kept'), '--by', 'file', known, status=2)
+
+
+def test_csv():
+    """One row for each call site of each process, with the figures of the JSON."""
+    import csv, io
+    ranks = [make('rank', 'csv%d' % r, str((r + 1) * MIB), SLURM_PROCID=str(r), SLURM_NTASKS='2', SLURM_JOB_ID='5') for r in range(2)]
+    rows = list(csv.DictReader(io.StringIO(run('--csv', path('known')).stdout)))
+    sites = report(path('known'))['processes'][0]['sites']
+    equal([r['name'] for r in rows], [s['name'] for s in sites], 'names')
+    for r, s in zip(rows, sites):
+        for key in 'site', 'allocations', 'frees', 'bytes', 'peak', 'live', 'live_blocks', 'repeats', 'waits', 'failed':
+            equal(int(r[key]), s[key], key)
+        equal([f.split(' ')[0] for f in r['stack'].split('|')], [f['function'] for f in s['frames']], 'stack')
+    rows = list(csv.DictReader(io.StringIO(run('--csv', *ranks).stdout)))
+    equal([(r['rank'], int(r['peak']) // MIB) for r in rows if int(r['peak'])], [('0', 1), ('1', 2)], 'ranks')
+    rows = list(csv.DictReader(io.StringIO(run('--csv', '--diff', *ranks).stdout)))
+    equal([(int(r['peak_a']) // MIB, int(r['peak_b']) // MIB) for r in rows], [(1, 2)], 'difference')
+    run('--csv', '--json', path('known'), status=2)
+
+
 def test_bad():
     """What cannot be read is one line with the reason; the rest is reported."""
     with open(path('known'), 'rb') as f:
@@ -393,7 +448,7 @@ try:
     for name, test in sorted(globals().items()):
         if name.startswith('test_'):
             print(name, flush=True)
-            if name in ('test_bad', 'test_text') and not os.path.exists(path('known')):
+            if name in ('test_bad', 'test_conditions', 'test_csv', 'test_text') and not os.path.exists(path('known')):
                 make('known', 'known')
             test()
 finally:

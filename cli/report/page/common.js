@@ -75,6 +75,7 @@ function timeLine(raw, process) {
 		held: raw.by[kind].held.map(unpack) });
 	return { device: raw.device, time: d3.range(raw.count).map(i => i * raw.span), used: unpack(raw.used),
 		reserved: unpack(raw.reserved), in_flight: unpack(raw.in_flight),
+		outside: Object.fromEntries(Object.entries(raw.outside).map(([k, v]) => [k, unpack(v)])),
 		by(kind) {
 			if (!seen.has(kind)) {
 				seen.set(kind, unpackKind(kind));

@@ -72,6 +72,19 @@ function drawWaits(parent, process) {
 	rows.append('td').attr('class', 'name').text(w => w.cause);
 }
 
+function drawPhases(parent, process) {
+	drawTable(parent, 'phase-table', [
+		{ title: 'Used peak', value: p => p.used_peak, text: bytes },
+		{ title: 'at', value: p => p.used_peak_time, text: seconds, minor: true },
+		{ title: 'Reserved peak', value: p => p.reserved_peak, text: bytes, minor: true },
+		{ title: 'Grew by', value: p => p.grew, text: signed },
+		{ title: 'Ranges', value: p => p.count },
+		{ title: 'Time', value: p => p.time, text: seconds },
+		{ title: 'Allocations', value: p => p.allocations, minor: true },
+		{ title: 'Name', value: p => p.name, name: true },
+	], process.phases, p => p.name + '\nthe range with that peak: ' + seconds(p.peak_range[0]) + ' to ' + seconds(p.peak_range[1]));
+}
+
 function drawProcess(parent, process) {
 	const sites = new Map(process.sites.map(s => [s.site, s]));
 	parent.text('');
@@ -83,6 +96,10 @@ function drawProcess(parent, process) {
 		parent.append('p').attr('class', 'bad').text('Not complete: ' + counted(process.lost_events, 'event') + ' and ' +
 			counted(process.lost_stacks, 'stack') + ' lost, ' + counted(process.damaged_places, 'damaged place') + '. ' +
 			process.damage);
+	}
+	if (process.part) {
+		parent.append('p').attr('id', 'part').text('From ' + seconds(process.part[0]) + (process.part[1] === null ? '' : ' to ' +
+			seconds(process.part[1])) + ' of the recording; times count from there.');
 	}
 	if (process.lost_names) {
 		parent.append('p').attr('class', 'bad').text(counted(process.lost_names, 'frame') +
@@ -99,8 +116,14 @@ function drawProcess(parent, process) {
 	const time = section(parent, 'over-time', 'Memory over time');
 	const drawChosen = drawFlame(section(parent, 'flame-graphs', 'Who held memory'), process, sites);
 	drawTimeline(time, process, drawChosen);
+	if (process.devices.some(d => d.sizes.length)) {
+		drawSizes(section(parent, 'block-sizes', 'How large the blocks were'), process);
+	}
 	drawAddresses(section(parent, 'addresses', 'Addresses of a pool'), process);
 	drawWastes(section(parent, 'waste', 'Where reserved memory was'), process);
+	if (process.phases.length) {
+		drawPhases(section(parent, 'phases', 'Phases'), process);
+	}
 	if (process.wait_causes.length) {
 		drawWaits(section(parent, 'waits', 'Time in waits and in calls of the driver'), process);
 	}

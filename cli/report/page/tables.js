@@ -43,7 +43,11 @@ function drawTable(parent, id, columns, all, detail, more) {
 	const filter = bar.append('input').attr('id', id + '-filter').attr('type', 'search')
 		.attr('placeholder', 'filter').attr('aria-label', 'filter').on('input', draw);
 	const note = bar.append('span').attr('class', 'soft').attr('aria-live', 'polite');
-	const table = parent.append('div').attr('class', 'scroll').append('table').attr('id', id);
+	bar.append('button').attr('type', 'button').attr('id', id + '-csv').attr('aria-label', 'save the table as CSV').text('CSV')
+		.on('click', () => save(id + '.csv', new Blob([csvText(columns, found)], { type: 'text/csv' })));
+	let found = all;
+	const table = parent.append('div').attr('class', 'scroll').append('table').attr('id', id)
+		.attr('role', 'treegrid').attr('aria-label', id.replace(/-/g, ' '));
 	let by = 0, down = true;
 	table.append('thead').append('tr').selectAll('th').data(columns).enter().append('th')
 		.attr('class', classOf).text(c => c.title).attr('tabindex', 0).attr('scope', 'col')
@@ -57,7 +61,7 @@ function drawTable(parent, id, columns, all, detail, more) {
 		const word = filter.property('value').toLowerCase();
 		const value = columns[by].value;
 		table.selectAll('th').attr('aria-sort', (c, i) => i !== by ? null : down ? 'descending' : 'ascending');
-		const found = all.filter(r => !word || detail(r).toLowerCase().includes(word) ||
+		found = all.filter(r => !word || detail(r).toLowerCase().includes(word) ||
 			columns.some(c => c.name && c.value(r).toLowerCase().includes(word)));
 		found.sort((a, b) => (down ? 1 : -1) * d3.descending(value(a), value(b)));
 		note.text(found.length > ROWS ? 'the first ' + ROWS + ' of ' + found.length : counted(found.length, 'row'));
@@ -175,7 +179,7 @@ function drawDifference(parent, difference) {
 	parent.append('p').attr('class', 'soft').text('B: ' + side(b));
 	const totals = [['used peak', 'used_peak'], ['reserved peak', 'reserved_peak'], ['used at the end', 'used_at_end']];
 	const table = parent.append('table').attr('id', 'totals').style('width', 'auto');
-	table.append('thead').append('tr').selectAll('th').data(['', 'A', 'B', 'change']).enter().append('th').attr('scope', 'col').text(d => d);
+	table.append('thead').append('tr').selectAll('th').data(['Figure', 'A', 'B', 'change']).enter().append('th').attr('class', (d, i) => i ? null : 'name').attr('scope', 'col').text(d => d);
 	const rows = table.append('tbody').selectAll('tr').data(totals).enter().append('tr');
 	rows.append('td').attr('class', 'name').text(t => t[0]);
 	rows.append('td').text(t => bytes(a[t[1]]));
@@ -191,4 +195,5 @@ function drawDifference(parent, difference) {
 		{ title: 'B', value: s => s.allocations[1], minor: true },
 		{ title: kindTitle(difference.by), value: s => (s.in_a ? s.in_b ? '' : 'gone: ' : 'new: ') + s.name, name: true },
 	], difference.sites, s => s.name.split(' < ').join('\n'));
+	drawDifferenceFlame(section(parent, 'difference-graph', 'What changed, as a flame graph'), difference);
 }

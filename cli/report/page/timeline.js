@@ -29,7 +29,7 @@ function drawTimeline(parent, process, chosen) {
 		.text('Click: who held memory at that moment. Drag: who held it in that range. Wheel: zoom. Shift and drag: move. ' +
 			'Double click: all. Keys: arrows, Shift and arrows for a range, Enter to choose, + and - to zoom, 0 for all.');
 	const lines = process.charts.devices.map(raw => timeLine(raw, process));
-	const show = { stacked: true, reserved: true, kind: null, range: null };
+	const show = { stacked: true, reserved: true, outside: true, phases: true, kind: null, range: null };
 	let index = 0;
 
 	function draw() {
@@ -51,12 +51,67 @@ function drawTimeline(parent, process, chosen) {
 		draw();
 	}, bestKind(lines));
 	onResize('timeline', draw);
-	for (const [name, text] of [['stacked', ' stacked'], ['reserved', ' with reserved']]) {
+	const boxes = [['stacked', ' stacked'], ['reserved', ' with reserved']];
+	if (process.charts.devices.some(d => Object.keys(d.outside).length)) {
+		boxes.push(['outside', ' with memory outside of the pools']);
+	}
+	if (process.charts.spans.length || process.marks.length) {
+		boxes.push(['phases', ' with phases']);
+	}
+	for (const [name, text] of boxes) {
 		const box = bar.append('label');
 		box.append('input').attr('type', 'checkbox').attr('id', 'timeline-' + name).property('checked', true)
 			.on('change', function () { show[name] = this.checked; draw(); });
 		box.append('span').text(text);
 	}
+	drawSaves(bar, svg, 'timeline');
+}
+
+const BAND = 18; // pixels of a row of phases
+const BAND_ROWS = 6;
+const OUTSIDE = { managed: '#9c755f', host: '#b07aa1', arrays: '#edc948', runtime: '#59a14f', kernel: '#e15759', rest: '#f28e2b' };
+
+// Rows of ranges: those of a thread that nest lie below each other, and each thread has rows of its own.
+function bandsOf(process, show) {
+	const spans = process.charts.spans, rows = new Map();
+	if (!show.phases || !spans.length) {
+		return { rows: 0, spans: [], more: 0 };
+	}
+	for (const [, , , thread, depth] of spans) {
+		rows.set(thread, Math.max(rows.get(thread) || 0, depth + 1));
+	}
+	const first = new Map();
+	let count = 0;
+	for (const [thread, n] of rows) {
+		first.set(thread, count);
+		count += n;
+	}
+	const placed = spans.map(([name, from, to, thread, depth]) => ({ name, from, to, thread, row: first.get(thread) + depth }))
+		.filter(s => s.row < BAND_ROWS);
+	return { rows: Math.min(count, BAND_ROWS), spans: placed };
+}
+
+// Returns what puts them in their places.
+function drawPhaseBands(plot, bands, process, chart) {
+	const place = plot.append('g').attr('class', 'phases');
+	const marks = plot.append('g').selectAll('line').data(chart.show.phases ? process.marks : []).enter().append('line')
+		.attr('class', 'roctx').attr('y1', chart.margin.top - bands.rows * BAND).attr('y2', chart.height - chart.margin.bottom);
+	marks.append('title').text(m => m.name);
+	return x => {
+		const [from, to] = x.domain();
+		const seen = bands.spans.filter(s => s.to >= from && s.from <= to && x(s.to) - x(s.from) > 0.3);
+		const left = s => Math.max(chart.margin.left, x(s.from)), wide = s => Math.max(0.5, Math.min(chart.width - chart.margin.right, x(s.to)) - left(s));
+		const all = place.selectAll('g').data(seen, s => s.row + ' ' + s.from);
+		all.exit().remove();
+		const added = all.enter().append('g').attr('data-phase', s => s.name);
+		added.append('rect').attr('class', 'phase').attr('height', BAND - 2).attr('fill', s => d3.schemeTableau10[Math.floor(hash(s.name) * 10)]);
+		added.append('text').attr('aria-hidden', 'true').attr('y', 12).style('pointer-events', 'none');
+		added.append('title').text(s => s.name + ', ' + seconds(s.from) + ' to ' + seconds(s.to) + ', thread ' + s.thread);
+		const now = added.merge(all).attr('transform', s => 'translate(' + pixel(left(s)) + ',' + (4 + s.row * BAND) + ')');
+		now.select('rect').attr('width', s => pixel(wide(s)));
+		now.select('text').attr('x', 3).text(s => fit(s.name, wide(s) - 6));
+		marks.attr('x1', m => x(m.time)).attr('x2', m => x(m.time));
+	};
 }
 
 // The layers of the chart from the bottom up, each with values per sample.
@@ -78,8 +133,9 @@ function layersOf(line, show) {
 
 function drawDevice(chart) {
 	const { svg, legend, line, process, show } = chart;
-	const width = svg.node().getBoundingClientRect().width || 1200, height = 360;
-	const margin = { left: 80, right: 30, top: 12, bottom: 28 };
+	const bands = bandsOf(process, show);
+	const width = svg.node().getBoundingClientRect().width || 1200, height = 360 + bands.rows * BAND;
+	const margin = { left: 80, right: 30, top: 12 + bands.rows * BAND, bottom: 28 };
 	const end = Math.max(process.seconds, 1e-9);
 	Object.assign(chart, { width, height, margin, end,
 		x0: d3.scaleLinear().domain([0, end]).range([margin.left, width - margin.right]) });
@@ -101,6 +157,9 @@ function drawDevice(chart) {
 	const curve = name => plot.append('path').attr('fill', 'none').attr('data-line', name);
 	const reserved = curve('reserved').attr('stroke', 'var(--reserved)').attr('stroke-width', 1.5);
 	const flight = curve('in_flight').attr('stroke', 'var(--flight)').attr('stroke-width', 1.5);
+	const outside = show.outside ? Object.keys(line.outside).filter(k => k in OUTSIDE) : [];
+	const outsides = outside.map(k => curve('outside-' + k).attr('stroke', OUTSIDE[k]).attr('stroke-width', 1.5).attr('stroke-dasharray', '6,2'));
+	const drawBands = drawPhaseBands(plot, bands, process, chart);
 	const marks = plot.selectAll('g.moment').data(marksOf(line, process)).enter().append('g').attr('class', 'moment')
 		.attr('data-mark', m => m.kind);
 	marks.append('line').attr('class', 'mark').attr('y1', margin.top).attr('y2', height - margin.bottom);
@@ -115,7 +174,7 @@ function drawDevice(chart) {
 		const last = Math.min(line.time.length, d3.bisectLeft(line.time, to) + 1);
 		let most = 1;
 		for (let i = first; i < last; i++) {
-			most = Math.max(most, show.reserved ? line.reserved[i] : 0, sums[i], line.in_flight[i]);
+			most = Math.max(most, show.reserved ? line.reserved[i] : 0, sums[i], line.in_flight[i], d3.max(outside, k => line.outside[k][i]) || 0);
 		}
 		y.domain([0, most * 1.05]);
 		// Where each sample begins, and where the last one ends.
@@ -124,6 +183,8 @@ function drawDevice(chart) {
 		areas.attr('d', l => steps(l.high) + stepsBack(px, l.low, first, last, v => pixel(y(v))) + 'Z');
 		reserved.attr('d', show.reserved ? steps(line.reserved) : '');
 		flight.attr('d', steps(line.in_flight));
+		outsides.forEach((o, i) => o.attr('d', steps(line.outside[outside[i]])));
+		drawBands(x);
 		const ticks = x.ticks(Math.max(2, Math.floor(width / 110)));
 		const tickStep = ticks.length > 1 ? ticks[1] - ticks[0] : 1;
 		xAxis.call(d3.axisBottom(x).tickValues(ticks).tickFormat(t => moment(t, tickStep, to)).tickSizeOuter(0));
@@ -135,7 +196,7 @@ function drawDevice(chart) {
 		svg.attr('data-from', from).attr('data-to', to);
 		picker();
 	}
-	drawLegend(legend, layers);
+	drawLegend(legend, layers, outside.map(k => ({ name: 'outside of the pools: ' + k, color: OUTSIDE[k] })));
 	render();
 }
 
@@ -186,9 +247,9 @@ function roundBytes(most) {
 	return d3.range(0, most * 1.05, step);
 }
 
-function drawLegend(legend, layers) {
+function drawLegend(legend, layers, outside) {
 	const entries = layers.concat([{ name: 'reserved', color: 'var(--reserved)' },
-		{ name: 'in flight', color: 'var(--flight)' }]);
+		{ name: 'in flight', color: 'var(--flight)' }], outside);
 	const rows = legend.selectAll('div').data(entries).enter().append('div');
 	rows.append('span').attr('class', 'swatch').style('background', l => l.color);
 	rows.append('span').text(l => l.name);
