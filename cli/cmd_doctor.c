@@ -102,8 +102,8 @@ static json_t *to_json(const struct ss_probe *p)
 							       q[i].wrong, "does", q[i].does));
 		}
 	}
-	return json_pack("{s:i, s:o, s:o, s:s, s:b, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "version", 1,
-			 "verdict", ss_json_text(p->verdict), "runtime",
+	return json_pack("{s:i, s:o, s:o, s:s, s:b, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "version",
+			 1, "verdict", ss_json_text(p->verdict), "runtime",
 			 json_sprintf("%d.%d", p->major, p->minor), "release", release(p).s,
 			 "known", p->major && !ss_release_unknown(p->major, p->minor), "library",
 			 ss_json_text(p->library), "arch", p->arch, "best", best, "can_sleep",
