@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "core/cache/fast_path.h"
+#include "core/shelf/fast_path.h"
 #include "core/pool/release.h"
 
 static _Atomic uint64_t serials;

@@ -84,7 +84,7 @@ struct ss_timeline *ss_timeline_add(struct ss_core *core, int dev, void *native,
 /* NULL for an unknown handle. `native` must not be a null or per-thread handle. */
 struct ss_timeline *ss_timeline_find(struct ss_core *core, void *native);
 /* Forgets the handle; call it before the real destroy. A last fence will tell when memory that was
- * freed on the stream may be reused, and what its cache holds goes back to the pools. Returns true
+ * freed on the stream may be reused, and what its shelf holds goes back to the pools. Returns true
  * if the caller must synchronize the stream (by the real call) before it destroys it, because the
  * null stream relies on joining it. */
 bool ss_timeline_retire(struct ss_core *core, struct ss_timeline *tl);
@@ -309,7 +309,7 @@ void ss_hits_end(struct ss_core *core);
 typedef int ss_miss_alloc(void **out, size_t size, void *native);
 typedef int ss_miss_free(void *ptr, void *native);
 /* The common case of hipMallocAsync and hipFreeAsync at a fraction of the cost: the current pool of
- * the device, a created stream, nothing captured, and the stream's cache has the memory. Returns 0
+ * the device, a created stream, nothing captured, and the stream's shelf has the memory. Returns 0
  * on success. In all other cases nothing was done and the result of `miss` is returned. `native`
  * may be any handle; `core` may be NULL, which counts as a miss. */
 int ss_hit_alloc(void **out, size_t size, void *native, struct ss_core *core, ss_miss_alloc *miss);

@@ -95,10 +95,10 @@ void ss_ipc_keep(struct ss_pool *pool, struct ss_block *b)
 struct contents {
 	uint64_t gaps; /* bytes that were exported */
 	bool live;
-	bool busy; /* something is live, in an arena, or still in use by the device */
+	bool busy; /* something is live, in an shelf, or still in use by the device */
 };
 
-/* Pool lock held, the caches frozen. */
+/* Pool lock held, the shelves frozen. */
 static struct contents look_into(struct ss_core *core, const struct ss_segment *seg)
 {
 	struct contents c = {0};
@@ -124,7 +124,7 @@ uint64_t ss_ipc_pinned(struct ss_pool *pool)
 	if (!atomic_load(&pool->kept))
 		return 0;
 	ss_pool_lock(pool);
-	ss_caches_freeze(&pool->caches, true);
+	ss_shelves_freeze(&pool->shelves, true);
 	for (const struct ss_segment *seg = pool->mem.segments; seg; seg = seg->next) {
 		struct contents c = {0};
 
@@ -132,7 +132,7 @@ uint64_t ss_ipc_pinned(struct ss_pool *pool)
 			c = look_into(ss_core_of(pool), seg);
 		pinned += c.live ? c.gaps : 0;
 	}
-	ss_caches_freeze(&pool->caches, false);
+	ss_shelves_freeze(&pool->shelves, false);
 	ss_pool_unlock(pool);
 	return pinned;
 }
@@ -144,7 +144,7 @@ static struct ss_segment *find_over(struct ss_pool *pool, bool kept)
 {
 	struct ss_segment *seg;
 
-	ss_caches_freeze(&pool->caches, true);
+	ss_shelves_freeze(&pool->shelves, true);
 	for (seg = pool->mem.segments; seg; seg = seg->next) {
 		struct contents c = {.busy = true};
 
@@ -153,7 +153,7 @@ static struct ss_segment *find_over(struct ss_pool *pool, bool kept)
 		if (!c.busy && c.gaps && (!kept || c.gaps >= seg->size / 2))
 			break;
 	}
-	ss_caches_freeze(&pool->caches, false);
+	ss_shelves_freeze(&pool->shelves, false);
 	return seg;
 }
 

@@ -95,7 +95,7 @@ enum ss_status ss_pool_set_attr(struct ss_core *core, struct ss_pool *pool, enum
 		if (value)
 			return SS_ERR_INVALID;
 		if (attr == SS_ATTR_USED_HIGH)
-			ss_used_reset(&pool->caches, false);
+			ss_used_reset(&pool->shelves, false);
 		else
 			pool->mem.reserved_high = ss_reserved(pool);
 		return SS_OK;
@@ -112,8 +112,8 @@ enum ss_status ss_pool_get_attr(struct ss_pool *pool, enum ss_attr attr, uint64_
 	case SS_ATTR_RELEASE_THRESHOLD: *value = pool->threshold; break;
 	case SS_ATTR_RESERVED_CURRENT: *value = ss_reserved(pool); break;
 	case SS_ATTR_RESERVED_HIGH: *value = pool->mem.reserved_high; break;
-	case SS_ATTR_USED_CURRENT: *value = ss_used(&pool->caches); break;
-	case SS_ATTR_USED_HIGH: *value = ss_used_high(&pool->caches); break;
+	case SS_ATTR_USED_CURRENT: *value = ss_used(&pool->shelves); break;
+	case SS_ATTR_USED_HIGH: *value = ss_used_high(&pool->shelves); break;
 	default: return SS_ERR_INVALID;
 	}
 	return SS_OK;
@@ -151,7 +151,7 @@ static bool trims_now(struct ss_pool *pool, uint64_t keep)
 	struct ss_core *core = ss_core_of(pool);
 
 	/* Memory that could not be unmapped or released earlier is in no free range. */
-	any = ss_reserved(pool) > keep && ss_reserved(pool) >= ss_used(&pool->caches) + SS_FRAME;
+	any = ss_reserved(pool) > keep && ss_reserved(pool) >= ss_used(&pool->shelves) + SS_FRAME;
 	if (!any)
 		return unasked;
 	if (ss_device_may_give(core, pool->mem.dev, SS_GIVE_QUERIED))
@@ -210,7 +210,7 @@ enum ss_status ss_pool_trim(struct ss_core *core, struct ss_pool *pool, uint64_t
 /* Is it destroyed, with memory left of which nothing is in use? */
 static bool has_rest(struct ss_pool *pool)
 {
-	return atomic_load(&pool->dying) && !ss_used(&pool->caches) && ss_reserved(pool);
+	return atomic_load(&pool->dying) && !ss_used(&pool->shelves) && ss_reserved(pool);
 }
 
 /* With a pool its memory goes, if nobody has to wait for that. So the device is asked, as for a

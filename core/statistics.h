@@ -117,7 +117,7 @@ struct ss_block_entry {
  * allocations from it wait meanwhile. The caller frees *out with free(). SIZE_MAX: host memory is
  * out. */
 size_t ss_blocks_list(struct ss_core *core, struct ss_block_entry **out);
-/* Checks the invariants of ranges, caches and maps (for tests). Returns NULL, or a sentence that
+/* Checks the invariants of ranges, shelves and maps (for tests). Returns NULL, or a sentence that
  * says what is broken. No other thread may be in the core. */
 const char *ss_check(struct ss_core *core);
 

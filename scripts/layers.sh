@@ -15,7 +15,7 @@ build=${1:-${BUILD:-$(dirname "$0")/../build}}
 # stands below. A folder's library is in the folder, or in the room and named lib*-ROOM-FOLDER.a.
 table='
 live    .
-core    /trace /config base range order,backing cache pool check .
+core    /trace /config base range order,backing shelf pool check .
 driver  rocm,fake .
 shim    process check alloc stream share bounds . route
 sim     device hsa hip cuda,libcuda .

@@ -4,13 +4,13 @@
  *  - a mutex (pthread) guards whatever is not on the hot path;
  *  - a spin lock guards a few words for tens of instructions. Its release is a plain store, so an
  *    uncontended pair costs half of what a mutex costs;
- *  - a biased lock guards a stream cache. The thread that uses the cache enters it without any
+ *  - a biased lock guards a shelf. The thread that uses the shelf enters it without any
  *    atomic exchange.
  *
  * The biased lock
  *
  * An atomic exchange costs as much as the rest of a hit. Nearly always one thread alone uses a
- * stream cache, so that thread, the owner, enters with a plain store and a plain load. Every other
+ * shelf, so that thread, the owner, enters with a plain store and a plain load. Every other
  * thread pays for it:
  *
  *	owner                            another thread
@@ -134,7 +134,7 @@ static inline void ss_bias_leave(struct ss_thread *me)
 /* Completes an entry by the exchange: takes the lock from its owner, if it has one. l->s held. */
 void ss_bias_taken(struct ss_bias *l);
 
-/* Tries the exchange only, for hits of threads that share a stream cache. */
+/* Tries the exchange only, for hits of threads that share a shelf. */
 static inline bool ss_bias_try(struct ss_bias *l)
 {
 	if (!ss_spin_try(&l->s))
@@ -157,7 +157,7 @@ static inline void ss_bias_lock(struct ss_bias *l)
 	ss_bias_taken(l);
 }
 
-/* As ss_bias_lock(), for a thread that comes by on behalf of another cache: the owner stays
+/* As ss_bias_lock(), for a thread that comes by on behalf of another shelf: the owner stays
  * owner. */
 void ss_bias_visit(struct ss_bias *l);
 

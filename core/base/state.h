@@ -20,7 +20,7 @@
 struct ss_map;       /* range/: addresses, segments, descriptors */
 struct ss_order;     /* order/: streams, events, fences */
 struct ss_devices;   /* backing/: what each device has given */
-struct ss_fast_path; /* cache/: which pools the hot path serves */
+struct ss_fast_path; /* shelf/: which pools the hot path serves */
 struct ss_pools;     /* pool/: the pools as objects */
 
 struct ss_core {

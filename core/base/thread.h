@@ -17,20 +17,20 @@
 struct ss_bias;
 struct ss_count;
 struct ss_pool;
-struct ss_stream_cache;
+struct ss_shelf;
 struct ss_timeline;
 
-/* The stream cache that the thread used last, so that a hit need not look it up. It is valid while
+/* The shelf that the thread used last, so that a hit need not look it up. It is valid while
  * `gen` equals the core's recent_gen; no two cores ever have the same generation. Only
- * cache/fast_path.c uses it. */
+ * shelf/fast_path.c uses it. */
 struct ss_recent {
 	uint64_t gen;
 	void *native; /* the stream's handle */
 	struct ss_timeline *tl;
-	struct ss_stream_cache *cache;
+	struct ss_shelf *shelf;
 	struct ss_count *count; /* counts the bytes in use */
 	struct ss_pool *pool;
-	uint64_t live;     /* state word of a live block of this cache (cache/hit.h) */
+	uint64_t live;     /* state word of a live block of this shelf (shelf/hit.h) */
 	uint64_t free_gen; /* as `gen`, but 0 while a free has more to do than a push */
 	int dev;
 };

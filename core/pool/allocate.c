@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Allocation: what the hot path did not serve. The stream's cache is asked first; everything else
+ * Allocation: what the hot path did not serve. The stream's shelf is asked first; everything else
  * goes through the ladder.
  *
- * Locks: cache->lock.
+ * Locks: shelf->lock.
  */
-#include "core/cache/fast_path.h"
+#include "core/shelf/fast_path.h"
 #include "core/pool/release.h"
 #include "core/pool/request.h"
 
@@ -18,7 +18,7 @@ static uint64_t align_of(const struct ss_pool *pool, uint64_t size)
 	return pool->classic && size >= SS_CLASSIC_LARGE ? SS_CLASSIC_ALIGN : SS_GRAIN;
 }
 
-static void hand_out(struct ss_request *r, struct ss_stream_cache *q, size_t size, bool classic,
+static void hand_out(struct ss_request *r, struct ss_shelf *q, size_t size, bool classic,
 		     const void *stream, void **out)
 {
 	struct ss_pool *pool = r->pool;
@@ -27,7 +27,7 @@ static void hand_out(struct ss_request *r, struct ss_stream_cache *q, size_t siz
 
 	if (unlikely(r->front))
 		r->block = ss_front_split(r);
-	when = ss_cache_hand_out(q, r->block, size, r->id, classic);
+	when = ss_shelf_hand_out(q, r->block, size, r->id, classic);
 	*out = (void *)(uintptr_t)r->block->addr;
 	ss_tell_block(core, true, *out, size, stream);
 	ss_trace_alloc_at(when, *out, size, r->block->size, pool->mem.dev, pool->mem.handle, stream,
@@ -49,7 +49,7 @@ static bool null_joins(struct ss_core *core, struct ss_timeline *tl, const struc
 	return ss_fence_request(core, tl, UINT64_MAX, SS_FENCE_OWN);
 }
 
-/* The block was counted as handed out: by its cache, as one of the stream's own, or by the
+/* The block was counted as handed out: by its shelf, as one of the stream's own, or by the
  * ladder. */
 static void put_back(struct ss_request *r)
 {
@@ -82,7 +82,7 @@ static bool over_max(struct ss_pool *pool, uint64_t size)
 {
 	uint64_t max = atomic_load_explicit(&pool->mem.max_bytes, memory_order_relaxed);
 
-	return unlikely(max != 0) && ss_used(&pool->caches) + size > max;
+	return unlikely(max != 0) && ss_used(&pool->shelves) + size > max;
 }
 
 /* Is the block to be a segment of its own (SOMASHIM_IPC_WHOLE)? */
@@ -118,7 +118,7 @@ static enum ss_status ladder(struct ss_request *r)
 enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool, struct ss_timeline *tl,
 			      size_t size, void **out)
 {
-	struct ss_stream_cache *q;
+	struct ss_shelf *q;
 	struct ss_request r;
 	enum ss_status s;
 
@@ -128,10 +128,10 @@ enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool, struct
 	s = begin(&r, pool, tl, size);
 	if (s != SS_OK)
 		return s;
-	r.cache = q = ss_cache_get(&pool->caches, tl);
+	r.shelf = q = ss_shelf_get(&pool->shelves, tl);
 	if (unlikely(!q))
 		return SS_ERR_NOMEM;
-	r.block = ss_cache_pop(q, r.size, r.align, &r.id);
+	r.block = ss_shelf_pop(q, r.size, r.align, &r.id);
 	if (!r.block && (s = ladder(&r)) != SS_OK)
 		return s;
 	if (unlikely(ss_timeline_kind(tl) == SS_TL_NULL) && !null_joins(core, tl, r.block)) {
@@ -202,14 +202,14 @@ static enum ss_status alloc_classic(struct ss_core *core, int dev, struct ss_tim
 		r.block = ss_whole_block_alloc(&r, size);
 	}
 	if (!r.block && single) {
-		r.cache = ss_cache_get(&pool->caches, single);
-		r.tl = r.cache ? single : NULL;
-		r.block = r.cache ? ss_cache_pop(r.cache, r.size, r.align, &r.id) : NULL;
+		r.shelf = ss_shelf_get(&pool->shelves, single);
+		r.tl = r.shelf ? single : NULL;
+		r.block = r.shelf ? ss_shelf_pop(r.shelf, r.size, r.align, &r.id) : NULL;
 		ss_uncover(single);
 	}
 	if (!r.block && (s = ladder(&r)) != SS_OK)
 		return s;
-	hand_out(&r, r.cache ? r.cache : pool->caches.done, size, true, NULL, out);
+	hand_out(&r, r.shelf ? r.shelf : pool->shelves.done, size, true, NULL, out);
 	return SS_OK;
 }
 
@@ -228,13 +228,13 @@ static enum ss_status alloc_guarded(struct ss_pool *pool, struct ss_timeline *tl
 				    void **out)
 {
 	struct ss_core *core = ss_core_of(pool);
-	struct ss_stream_cache *q = pool->caches.done;
+	struct ss_shelf *q = pool->shelves.done;
 	struct ss_request r;
 	enum ss_status s = begin(&r, pool, tl, size);
 
 	if (s != SS_OK)
 		return s;
-	if (tl && !(q = ss_cache_get(&pool->caches, tl)))
+	if (tl && !(q = ss_shelf_get(&pool->shelves, tl)))
 		return SS_ERR_NOMEM;
 	r.size = ss_round(r.size - r.front, r.align);
 	s = ss_guarded_block(&r);

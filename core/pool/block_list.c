@@ -2,11 +2,11 @@
 /*
  * A copy of all live blocks, for the dump of a running process.
  *
- * While the caches of a pool are frozen, no block of it becomes live on the hot path and none is
+ * While the shelves of a pool are frozen, no block of it becomes live on the hot path and none is
  * freed. A thread may still split or merge free blocks that it has taken out of all structures.
  * Where the walk finds no block because of that, it goes on grain by grain.
  *
- * Locks: one pool's at a time, with its caches frozen.
+ * Locks: one pool's at a time, with its shelves frozen.
  */
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@ struct copy {
 
 static void copy_block(struct copy *c, struct ss_pool *pool, const struct ss_block *b)
 {
-	const struct ss_stream_cache *q = ss_cache_of_slot(&pool->caches, b->slot);
+	const struct ss_shelf *q = ss_shelf_of_slot(&pool->shelves, b->slot);
 
 	if (c->count < c->room)
 		c->block[c->count] = (struct ss_block_entry){
@@ -64,12 +64,12 @@ static void copy_pool(struct copy *c, struct ss_pool *pool)
 	if (!ss_reserved(pool))
 		return;
 	ss_pool_lock(pool);
-	ss_bias_visit(&pool->caches.done->lock);
-	ss_caches_freeze(&pool->caches, true);
+	ss_bias_visit(&pool->shelves.done->lock);
+	ss_shelves_freeze(&pool->shelves, true);
 	for (const struct ss_segment *seg = pool->mem.segments; seg; seg = seg->next)
 		copy_segment(c, pool, seg);
-	ss_caches_freeze(&pool->caches, false);
-	ss_bias_unlock(&pool->caches.done->lock);
+	ss_shelves_freeze(&pool->shelves, false);
+	ss_bias_unlock(&pool->shelves.done->lock);
 	ss_pool_unlock(pool);
 }
 

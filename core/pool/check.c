@@ -3,7 +3,7 @@
  * Checks that tests make on the structures of the core: every byte of every segment is in one
  * block, and every free block in one place.
  *
- * Locks: one pool's at a time, with its caches frozen. No other thread may be in the core.
+ * Locks: one pool's at a time, with its shelves frozen. No other thread may be in the core.
  */
 #include "core/pool/reclaim.h"
 
@@ -26,7 +26,7 @@ static void check_index(struct checker *c, const struct ss_free_index *x, uint32
 			c->broken =
 				"a range in an index is not free, or has another timeline's mark";
 		if (home && ss_home(b) != home)
-			c->broken = "a range is in an arena that is not its home";
+			c->broken = "a range is in an shelf that is not its home";
 	}
 	c->indexed += bytes;
 	if (bytes != x->bytes)
@@ -51,7 +51,7 @@ static void check_segment(struct checker *c, struct ss_segment *seg)
 			c->broken = "neighbours disagree";
 		border = ss_right_of(b) != ss_block_next(b);
 		if (border && !ss_home(b))
-			c->broken = "a range that is in no arena has a border";
+			c->broken = "a range that is in no shelf has a border";
 		if (ss_block_last_start(core, seg, b->addr + b->size - 1) != b)
 			c->broken = "the address map does not find a block's last byte";
 		if (state == SS_BLOCK_UNUSED)
@@ -74,15 +74,15 @@ static void check_pool(struct checker *c, struct ss_pool *pool)
 	c->pool = pool;
 	c->indexed = c->live = c->rest = 0;
 	ss_pool_lock(pool);
-	ss_caches_freeze(&pool->caches, true);
+	ss_shelves_freeze(&pool->shelves, true);
 	for (struct ss_segment *seg = pool->mem.segments; seg; seg = seg->next)
 		check_segment(c, seg);
 	check_index(c, &pool->mem.completed, SS_SLOT_COMPLETED, 0);
-	SS_CACHES_EACH(q, &pool->caches)
-		check_index(c, &q->free, q->slot, q->slot + 1);
+	SS_SHELVES_EACH(q, &pool->shelves)
+	check_index(c, &q->free, q->slot, q->slot + 1);
 	for (const struct ss_block *b = pool->all.oldest; b; b = b->right)
 		queued += b->size;
-	if (c->live != ss_used(&pool->caches))
+	if (c->live != ss_used(&pool->shelves))
 		c->broken = "used bytes are not the sum of live blocks";
 	if (queued != atomic_load(&pool->all.bytes))
 		c->broken = "the bytes with a mark of ALL do not add up";
@@ -90,7 +90,7 @@ static void check_pool(struct checker *c, struct ss_pool *pool)
 		c->broken = "free bytes are in no index or list, or in two";
 	if (ss_reserved(pool) < c->live + c->rest)
 		c->broken = "reserved bytes are fewer than what the segments hold";
-	ss_caches_freeze(&pool->caches, false);
+	ss_shelves_freeze(&pool->shelves, false);
 	ss_pool_unlock(pool);
 }
 

@@ -12,7 +12,7 @@
  *
  * Locks: those of what it calls, one at a time.
  */
-#include "core/cache/fast_path.h"
+#include "core/shelf/fast_path.h"
 #include "core/pool/release.h"
 
 #define LOOKS 4       /* in the span of decay: idle memory stays a fourth of it longer at most */
@@ -53,7 +53,7 @@ static void release_of_pool(struct ss_pool *pool, struct look *k)
 	bool trim;
 
 	if (atomic_load(&pool->dying)) {
-		if (k->device_idle && may && !ss_used(&pool->caches))
+		if (k->device_idle && may && !ss_used(&pool->shelves))
 			ss_pool_release(pool, 0, UINT64_MAX, SS_TRACE_TRIM_RESET);
 		ss_pool_reap(pool);
 		return;
@@ -109,7 +109,7 @@ static void find_idle(struct ss_pool *pool, struct look *k)
 {
 	uint64_t reserved = ss_reserved(pool);
 
-	if (!reserved || reserved <= ss_used(&pool->caches) || !wants_release(pool, k->ages))
+	if (!reserved || reserved <= ss_used(&pool->shelves) || !wants_release(pool, k->ages))
 		return;
 	if (ss_may_give(pool, SS_GIVE_UNASKED))
 		k->free_to_release = true;
@@ -140,7 +140,7 @@ static void find_next(struct ss_pool *pool, struct look *k)
 	uint64_t reserved = ss_reserved(pool), since, due;
 	struct ss_core *core = ss_core_of(pool);
 
-	if (reserved < ss_used(&pool->caches) + atomic_load(&pool->kept) + SS_FRAME ||
+	if (reserved < ss_used(&pool->shelves) + atomic_load(&pool->kept) + SS_FRAME ||
 	    !wants_release(pool, true))
 		return;
 	/* Something in it may be free and not have completed, or another device be busy. */

@@ -7,7 +7,7 @@
  */
 #include <inttypes.h>
 
-#include "core/cache/fast_path.h"
+#include "core/shelf/fast_path.h"
 #include "core/pool/release.h"
 
 static bool is_device(const struct ss_core *core, int dev)
@@ -24,9 +24,9 @@ void ss_device_current_changed(struct ss_core *core, int dev)
 
 	/* With a maximum there is more to ask. */
 	atomic_store(&core->fast->current[dev],
-		     pool && !atomic_load(&pool->mem.max_bytes) ? &pool->caches : NULL);
+		     pool && !atomic_load(&pool->mem.max_bytes) ? &pool->shelves : NULL);
 	atomic_store(&core->fast->frees[dev], pool && pool->is_default);
-	atomic_store(&core->fast->classic[dev], classic ? &classic->caches : NULL);
+	atomic_store(&core->fast->classic[dev], classic ? &classic->shelves : NULL);
 	ss_hits_end(core);
 }
 
@@ -124,7 +124,7 @@ uint64_t ss_idle_bytes(struct ss_core *core, int dev)
 
 	SS_POOLS_EACH(pool, core, dev) {
 		reserved = ss_reserved(pool);
-		idle += ss_minus(reserved, ss_used(&pool->caches) + atomic_load(&pool->kept));
+		idle += ss_minus(reserved, ss_used(&pool->shelves) + atomic_load(&pool->kept));
 	}
 	return idle;
 }

@@ -2,9 +2,9 @@
 /*
  * Free: what the hot path did not serve.
  *
- * Locks: cache->lock; the pool's for hipFree that did not wait.
+ * Locks: shelf->lock; the pool's for hipFree that did not wait.
  */
-#include "core/cache/fast_path.h"
+#include "core/shelf/fast_path.h"
 #include "core/pool/reclaim.h"
 #include "core/pool/release.h"
 
@@ -20,19 +20,19 @@ static bool claim(const struct ss_found *f)
 		return false;
 	do {
 		uint32_t slot = __atomic_load_n(&b->slot, __ATOMIC_RELAXED);
-		struct ss_stream_cache *q = slot == SS_SLOT_COMPLETED ?
-						    pool->caches.done :
-						    ss_cache_of_slot(&pool->caches, slot);
+		struct ss_shelf *q = slot == SS_SLOT_COMPLETED ?
+					     pool->shelves.done :
+					     ss_shelf_of_slot(&pool->shelves, slot);
 
 		if (!q)
 			return false;
-		mine = ss_cache_claim(q, b, f->start, &moved);
+		mine = ss_shelf_claim(q, b, f->start, &moved);
 	} while (!mine && moved);
 	return mine;
 }
 
 /* Counts the free of b, which was claimed. `completed`: every access is over. */
-static void account(struct ss_pool *pool, struct ss_stream_cache *q, struct ss_block *b,
+static void account(struct ss_pool *pool, struct ss_shelf *q, struct ss_block *b,
 		    const void *stream, bool completed)
 {
 	struct ss_core *core = ss_core_of(pool);
@@ -50,7 +50,7 @@ enum ss_status ss_free_stream(struct ss_core *core, const struct ss_found *f,
 			      struct ss_timeline *tl)
 {
 	struct ss_pool *pool = f->pool;
-	struct ss_stream_cache *q = ss_cache_get(&pool->caches, tl);
+	struct ss_shelf *q = ss_shelf_get(&pool->shelves, tl);
 	struct ss_block *b = f->block;
 
 	if (!q)
@@ -78,7 +78,7 @@ enum ss_status ss_free_stream(struct ss_core *core, const struct ss_found *f,
 	if (unlikely(b->exported))
 		ss_ipc_keep(pool, b);
 	else
-		ss_cache_push(q, b);
+		ss_shelf_push(q, b);
 	if (unlikely(atomic_load_explicit(&pool->dying, memory_order_acquire)))
 		ss_pool_reap(pool);
 	ss_decay_wake(core);
@@ -144,7 +144,7 @@ static enum ss_status free_everywhere(struct ss_core *core, const struct ss_foun
 	completed = waited && proves(core, pool, wide);
 	if (!claim(f))
 		return SS_ERR_INVALID;
-	account(pool, pool->caches.done, b, NULL, completed && !b->exported);
+	account(pool, pool->shelves.done, b, NULL, completed && !b->exported);
 	if (unlikely(b->front))
 		b = ss_front_join(pool, b);
 	ss_set_slot(b, SS_SLOT_COMPLETED);
@@ -194,7 +194,7 @@ enum ss_status ss_free_counted(const struct ss_found *f)
 
 	if (!claim(f))
 		return SS_ERR_INVALID;
-	account(pool, pool->caches.done, f->block, NULL, false);
+	account(pool, pool->shelves.done, f->block, NULL, false);
 	ss_pool_lock(pool);
 	pool->st.frees++;
 	ss_pool_unlock(pool);

@@ -136,9 +136,9 @@ enum ss_next ss_step_grow(struct ss_request *r)
 	growth.segment = ss_growth_segment(r, &v);
 	growth.waited = r->wait.us;
 	ss_pool_unlock(pool);
-	if (r->cache) {
-		growth.slot = r->cache->slot;
-		r->cache->cut_freely = SS_CUT_FREELY;
+	if (r->shelf) {
+		growth.slot = r->shelf->slot;
+		r->shelf->cut_freely = SS_CUT_FREELY;
 	}
 	s = ss_memory_grow(&pool->mem, &growth);
 	if (ss_device_low(ss_core_of(pool), pool->mem.dev))

@@ -26,7 +26,7 @@
 /* Bytes by which the pool would grow now; fills in the view. Pool lock held. */
 static uint64_t missing(struct ss_request *r, struct ss_view *v)
 {
-	struct ss_growth growth = {.size = r->size, .align = r->align, .slot = r->cache->slot};
+	struct ss_growth growth = {.size = r->size, .align = r->align, .slot = r->shelf->slot};
 
 	growth.segment = ss_growth_segment(r, v);
 	return ss_memory_short(&r->pool->mem, &growth);
@@ -49,8 +49,9 @@ static uint64_t movable(struct ss_pool *pool)
 
 	SS_INDEX_EACH(b, &pool->mem.completed)
 		bytes += ss_memory_movable(&pool->mem, b);
-	SS_CACHES_EACH(q, &pool->caches) {
-		if (!ss_cache_free_hint(q))
+	SS_SHELVES_EACH(q, &pool->shelves)
+	{
+		if (!ss_shelf_free_hint(q))
 			continue;
 		ss_bias_visit(&q->lock);
 		SS_INDEX_EACH(b, &q->free)
@@ -86,7 +87,7 @@ bool ss_much_pending(struct ss_pool *pool, uint64_t size)
 	uint64_t streams = ss_order_streams(ss_core_of(pool), pool->mem.dev);
 	uint64_t bytes = PER_STREAM * ss_max(streams, 1) * size;
 
-	bytes = ss_max(ss_max(bytes, ss_used_high(&pool->caches) / HIGH_PART), FLOOR);
+	bytes = ss_max(ss_max(bytes, ss_used_high(&pool->shelves) / HIGH_PART), FLOOR);
 	return pool->classic && atomic_load(&pool->all.bytes) >= bytes;
 }
 
@@ -104,7 +105,7 @@ static bool might_help(struct ss_request *r, enum whom whom)
 
 	if (!r->tl)
 		return whom == ALL && ss_much_pending(pool, r->size);
-	mine += ss_cache_free_hint(r->cache);
+	mine += ss_shelf_free_hint(r->shelf);
 	all = ss_pool_free_hint(pool);
 	if (all < r->size || !sets_peak(r))
 		return false;
@@ -128,14 +129,15 @@ static void ask(struct ss_request *r, enum whom whom)
 					 ss_timeline_kind(r->tl) == SS_TL_NULL);
 		return;
 	}
-	SS_CACHES_EACH(q, &pool->caches) {
-		uint64_t n = ss_timeline_now(q->tl), free = ss_cache_free_hint(q);
+	SS_SHELVES_EACH(q, &pool->shelves)
+	{
+		uint64_t n = ss_timeline_now(q->tl), free = ss_shelf_free_hint(q);
 
 		if (!free)
 			continue;
 		/* hipMallocAsync on the null stream joins the blocking streams natively. */
 		if (ss_fence_request(core, q->tl, n,
-				     q == r->cache ? SS_FENCE_JOINING : SS_FENCE_LATE))
+				     q == r->shelf ? SS_FENCE_JOINING : SS_FENCE_LATE))
 			bytes += free;
 		if (bytes >= FENCED_PART * r->size)
 			break;
@@ -153,9 +155,9 @@ static bool is_told(struct ss_request *r, enum whom whom, bool *waits)
 		       r->pool->all.oldest->n <= ss_all_told(core, r->pool->mem.dev);
 	if (whom == DEVICE)
 		return ss_fences_coming(core, r->pool->mem.dev, waits);
-	SS_CACHES_EACH(q, &r->pool->caches)
-		if (ss_cache_free_hint(q) && ss_fence_coming(core, q->tl, waits))
-			return true;
+	SS_SHELVES_EACH(q, &r->pool->shelves)
+	if (ss_shelf_free_hint(q) && ss_fence_coming(core, q->tl, waits))
+		return true;
 	return false;
 }
 

@@ -21,7 +21,7 @@ static void fence(struct ss_core *core, struct ss_timeline *tl)
 		ss_fence_request(core, tl, ss_timeline_now(tl), SS_FENCE_LATE);
 }
 
-/* Fences for all that waits in arenas, and for ALL, of one pool. */
+/* Fences for all that waits in shelves, and for ALL, of one pool. */
 static void fence_everything(struct ss_pool *pool)
 {
 	struct ss_core *core = ss_core_of(pool);
@@ -30,9 +30,9 @@ static void fence_everything(struct ss_pool *pool)
 	uint64_t n;
 
 	reclaim(pool);
-	SS_CACHES_EACH(q, &pool->caches)
-		if (ss_cache_free_hint(q))
-			fence(core, q->tl);
+	SS_SHELVES_EACH(q, &pool->shelves)
+	if (ss_shelf_free_hint(q))
+		fence(core, q->tl);
 	while (atomic_load(&pool->all.bytes) && (tl = ss_all_open(core, pool->mem.dev, &i, &n)))
 		fence(core, tl);
 	reclaim(pool);
@@ -51,7 +51,7 @@ struct release {
 static void release_idle(struct ss_pool *pool, struct release *r)
 {
 	if (!ss_may_give(pool, SS_GIVE_UNASKED)) {
-		if (ss_reserved(pool) <= ss_used(&pool->caches))
+		if (ss_reserved(pool) <= ss_used(&pool->shelves))
 			return;
 		if (r->idle < 0)
 			r->idle = ss_device_wait_idle(ss_core_of(pool), pool->mem.dev, r->end);
@@ -68,7 +68,7 @@ static uint64_t givable(struct ss_core *core, int dev)
 	uint64_t bytes = 0, used;
 
 	SS_POOLS_EACH(pool, core, dev) {
-		used = ss_used(&pool->caches) + ss_ipc_pinned(pool);
+		used = ss_used(&pool->shelves) + ss_ipc_pinned(pool);
 		bytes += ss_minus(ss_reserved(pool), used);
 	}
 	return bytes;
@@ -96,7 +96,7 @@ static bool could_fit(struct ss_pool *pool, uint64_t size)
 	const struct ss_device_memory *d = ss_device_memory(core, pool->mem.dev);
 	uint64_t max = atomic_load(&pool->mem.max_bytes), idle, reserved, taken;
 
-	if (max && ss_used(&pool->caches) + size > ss_round(max, SS_FRAME))
+	if (max && ss_used(&pool->shelves) + size > ss_round(max, SS_FRAME))
 		return false;
 	idle = givable(core, pool->mem.dev);
 	/* What is on its way back is in neither figure. Memory moves from the first to the second
@@ -161,7 +161,7 @@ enum ss_next ss_step_release(struct ss_request *r)
 }
 
 /* The smallest range of q that would do, with its mark; 0: none. */
-static uint64_t waiting_mark(struct ss_stream_cache *q, uint64_t size)
+static uint64_t waiting_mark(struct ss_shelf *q, uint64_t size)
 {
 	struct ss_block *b;
 	uint64_t n;
@@ -182,8 +182,9 @@ enum ss_next ss_step_device_wait(struct ss_request *r)
 
 	if (!r->tl || !atomic_load(&pool->internal))
 		return SS_NEXT;
-	SS_CACHES_EACH(q, &pool->caches) {
-		if (q == r->cache || !(n = waiting_mark(q, r->size)) ||
+	SS_SHELVES_EACH(q, &pool->shelves)
+	{
+		if (q == r->shelf || !(n = waiting_mark(q, r->size)) ||
 		    !ss_fence_gate(ss_core_of(pool), r->tl, q->tl, n))
 			continue;
 		ss_pool_lock(pool);
@@ -222,9 +223,9 @@ static void in_flight(struct ss_pool *pool, struct flight *f)
 	uint64_t n;
 
 	ss_pool_lock(pool);
-	SS_CACHES_EACH(q, &pool->caches)
-		if (ss_cache_free_hint(q))
-			waits_for(pool, f, q->tl, ss_timeline_now(q->tl));
+	SS_SHELVES_EACH(q, &pool->shelves)
+	if (ss_shelf_free_hint(q))
+		waits_for(pool, f, q->tl, ss_timeline_now(q->tl));
 	while (pool->all.oldest && !f->fenced &&
 	       (tl = ss_all_open(ss_core_of(pool), pool->mem.dev, &i, &n)))
 		waits_for(pool, f, tl, n);

@@ -17,7 +17,8 @@ static uint64_t survey(struct ss_pool *pool, uint64_t *largest, const struct vis
 {
 	uint64_t in_flight = atomic_load(&pool->all.bytes);
 
-	SS_CACHES_EACH(q, &pool->caches) {
+	SS_SHELVES_EACH(q, &pool->shelves)
+	{
 		uint64_t bytes;
 
 		ss_bias_visit(&q->lock);
@@ -60,7 +61,7 @@ static void visit_pool(struct ss_pool *pool, const struct visit *visit)
 	ss_pool_lock(pool);
 	p.in_flight = survey(pool, &p.largest_free, visit);
 	p.reserved = ss_reserved(pool);
-	p.used = ss_used(&pool->caches);
+	p.used = ss_used(&pool->shelves);
 	p.completed = pool->mem.completed.bytes;
 	p.exported = atomic_load(&pool->kept);
 	visit->v->pool(&p, visit->arg);
@@ -94,7 +95,7 @@ static uint64_t limit_reached(const struct ss_request *r)
 	const struct ss_device_memory *d = ss_device_memory(ss_core_of(pool), pool->mem.dev);
 	uint64_t max = atomic_load(&pool->mem.max_bytes);
 
-	if (max && ss_used(&pool->caches) + r->size > max)
+	if (max && ss_used(&pool->shelves) + r->size > max)
 		return max;
 	return d->limit && r->size + ss_counted(d) > d->limit ? d->limit : 0;
 }
@@ -108,7 +109,7 @@ static void record(const struct ss_request *r)
 	if (!limit)
 		SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, pool->mem.dev, &left, NULL));
 	ss_trace_oom(limit ? SS_TRACE_LIMIT : SS_TRACE_OOM, r->size, limit ? limit : left,
-		     ss_reserved(pool), ss_used(&pool->caches), pool->mem.dev, pool->mem.handle,
+		     ss_reserved(pool), ss_used(&pool->shelves), pool->mem.dev, pool->mem.handle,
 		     r->tl ? ss_timeline_native(r->tl) : NULL);
 }
 

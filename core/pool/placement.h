@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Placement as pure functions of a view of the pool: how large the next segment is, and whether
- * an idle segment may be cut. docs/placement.md says why. Best fit itself is in range/ and cache/.
+ * an idle segment may be cut. docs/placement.md says why. Best fit itself is in range/ and shelf/.
  */
 #ifndef SS_POOL_PLACEMENT_H
 #define SS_POOL_PLACEMENT_H
@@ -14,7 +14,7 @@ struct ss_view {
 	uint64_t used, used_high; /* the block that is asked for not included */
 	uint64_t reserved, reserved_high;
 	uint64_t idle;            /* of segments that are free from end to end */
-	uint64_t requests;        /* so far, that were no hit of a stream's cache */
+	uint64_t requests;        /* so far, that were no hit of a stream's shelf */
 	uint64_t exchanges;       /* so far, of idle segments for one of another size */
 	uint64_t device;          /* what all pools may take of the device */
 	uint64_t device_reserved; /* what they have */

@@ -36,15 +36,16 @@ static void reset_counts(struct ss_pool *pool)
 {
 	struct ss_core *core = ss_core_of(pool);
 
-	SS_CACHES_ALL(q, &pool->caches) {
+	SS_SHELVES_ALL(q, &pool->shelves)
+	{
 		ss_bias_visit(&q->lock);
-		q->id = ss_cache_new_ids(core);
+		q->id = ss_shelf_new_ids(core);
 		q->hits = q->frees = 0;
 		ss_bias_unlock(&q->lock);
 		q->frees_fenced = 0;
 	}
 	pool->ids = 0;
-	pool->id_base = ss_cache_new_ids(core);
+	pool->id_base = ss_shelf_new_ids(core);
 	memset(&pool->st, 0, sizeof(pool->st));
 	pool->counted = false;
 }
@@ -61,7 +62,7 @@ static struct ss_pool *pool_alloc(struct ss_core *core)
 	if (!pool)
 		return NULL;
 	pool->users = SS_POOL_GONE;
-	if (!ss_caches_init(&pool->caches, core, &pool->mem)) {
+	if (!ss_shelves_init(&pool->shelves, core, &pool->mem)) {
 		ss_host_free(core, pool, sizeof(*pool));
 		return NULL;
 	}
@@ -98,7 +99,7 @@ struct ss_pool *ss_pool_new(struct ss_core *core, int dev, bool classic, bool is
 	if (pool->threshold_set || !core->opt.decay_ms)
 		ss_decay_each_sync(core, dev);
 	ss_hits_end(core);
-	ss_used_reset(&pool->caches, true);
+	ss_used_reset(&pool->shelves, true);
 	pool->kept = 0;
 	reset_counts(pool);
 	ss_table_add(&core->pools->by_handle, &pool->link, pool->mem.handle);
@@ -133,7 +134,7 @@ static void end(struct ss_pool *pool)
 	/* Whoever enters without the lock looks for a current pool, which is another one. */
 	gone = atomic_load(&pool->dying) &&
 	       atomic_compare_exchange_strong(&pool->users, &nobody, SS_POOL_GONE);
-	if (gone && (ss_used(&pool->caches) || ss_reserved(pool))) {
+	if (gone && (ss_used(&pool->shelves) || ss_reserved(pool))) {
 		atomic_fetch_and(&pool->users, ~SS_POOL_GONE);
 		gone = false;
 	}
@@ -161,9 +162,9 @@ void ss_pool_reap(struct ss_pool *pool)
 
 	if (!atomic_load(&pool->dying))
 		return;
-	/* Two last frees at once, each counted in a cache of its own: one of them sees both. */
+	/* Two last frees at once, each counted in a shelf of its own: one of them sees both. */
 	atomic_thread_fence(memory_order_seq_cst);
-	if (ss_used(&pool->caches))
+	if (ss_used(&pool->shelves))
 		return;
 	pthread_mutex_lock(&core->pools->lock);
 	alive = atomic_load(&pool->dying) && ss_pool_ref(pool);
@@ -230,7 +231,7 @@ void ss_pool_free(struct ss_pool *pool)
 {
 	struct ss_core *core = ss_core_of(pool);
 
-	ss_caches_finish(&pool->caches);
+	ss_shelves_finish(&pool->shelves);
 	ss_memory_finish(&pool->mem);
 	ss_host_free(core, pool, sizeof(*pool));
 }

@@ -8,7 +8,7 @@
 
 #include "core/backing/device_memory.h"
 #include "core/base/table.h"
-#include "core/cache/stream_cache.h"
+#include "core/shelf/shelf.h"
 #include "core/pool/placement.h"
 #include "core/statistics.h"
 
@@ -17,7 +17,7 @@
 
 struct ss_pool {
 	struct ss_memory mem; /* its lock is the pool's lock */
-	struct ss_caches caches;
+	struct ss_shelves shelves;
 	/* Whoever remembers a pool that is gone reads these of the next one. */
 	atomic_bool classic, is_default;
 	bool shared;              /* other processes may map all of it */

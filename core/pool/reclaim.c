@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What has become usable: free ranges move from the arenas of streams, and from the list of ALL, to
- * the completed ranges when their marks have completed, and from one arena to another when an order
- * that the application made covers them.
+ * What has become usable: free ranges move from the shelves of streams, and from the list of ALL,
+ * to the completed ranges when their marks have completed, and from one shelf to another when an
+ * order that the application made covers them.
  *
- * All functions are called with the pool's lock held; they visit one cache at a time.
+ * All functions are called with the pool's lock held; they visit one shelf at a time.
  */
 #include "core/pool/reclaim.h"
 #include "core/range/divide.h"
@@ -23,16 +23,16 @@ static void all_append(struct ss_pool *pool, struct ss_block *b)
 
 void ss_reclaim_put(struct ss_pool *pool, struct ss_block *b)
 {
-	struct ss_stream_cache *q;
+	struct ss_shelf *q;
 
 	if (b->slot == SS_SLOT_ALL) {
 		all_append(pool, b);
 	} else if (b->slot == SS_SLOT_COMPLETED) {
 		ss_completed_insert(&pool->mem, b);
 	} else {
-		q = ss_cache_of_slot(&pool->caches, b->slot);
+		q = ss_shelf_of_slot(&pool->shelves, b->slot);
 		ss_bias_visit(&q->lock);
-		ss_arena_put(q, b);
+		ss_shelf_put(q, b);
 		ss_bias_unlock(&q->lock);
 	}
 }
@@ -87,7 +87,7 @@ static bool is_reached(const struct ss_block *b, const void *arg)
 
 /* What has completed of q goes to the completed ranges. Returns how many ranges that a mark had
  * held. */
-static uint64_t take_completed(struct ss_pool *pool, struct ss_stream_cache *q)
+static uint64_t take_completed(struct ss_pool *pool, struct ss_shelf *q)
 {
 	struct reached reached = {pool, q->slot};
 	struct ss_core *core = ss_core_of(pool);
@@ -95,7 +95,7 @@ static uint64_t take_completed(struct ss_pool *pool, struct ss_stream_cache *q)
 	struct ss_block *b, *next;
 
 	ss_bias_visit(&q->lock);
-	b = ss_arena_extract(q, is_reached, &reached);
+	b = ss_shelf_extract(q, is_reached, &reached);
 	since = q->completed_since;
 	ss_bias_unlock(&q->lock);
 	for (; b; b = next) {
@@ -114,9 +114,9 @@ void ss_reclaim_all(struct ss_pool *pool)
 {
 	uint64_t count = take_all(pool);
 
-	SS_CACHES_EACH(q, &pool->caches)
-		if (ss_cache_free_hint(q))
-			count += take_completed(pool, q);
+	SS_SHELVES_EACH(q, &pool->shelves)
+	if (ss_shelf_free_hint(q))
+		count += take_completed(pool, q);
 	count_settled(pool, count);
 }
 
@@ -124,8 +124,8 @@ uint64_t ss_pool_free_hint(struct ss_pool *pool)
 {
 	uint64_t bytes = pool->mem.completed.bytes + atomic_load(&pool->all.bytes);
 
-	SS_CACHES_ALL(q, &pool->caches)
-		bytes += ss_cache_free_hint(q);
+	SS_SHELVES_ALL(q, &pool->shelves)
+	bytes += ss_shelf_free_hint(q);
 	return bytes;
 }
 
@@ -145,17 +145,17 @@ static bool is_ordered(const struct ss_block *b, const void *arg)
 	return o->all || b->n <= o->upto || b->n <= ss_clock_get(o->clock, o->slot);
 }
 
-/* Moves what is ordered from one arena into x's, with x's present mark. True: anything. */
-static bool move_ordered(struct ss_pool *pool, struct ss_timeline *x, struct ss_stream_cache *from,
+/* Moves what is ordered from one shelf into x's, with x's present mark. True: anything. */
+static bool move_ordered(struct ss_pool *pool, struct ss_timeline *x, struct ss_shelf *from,
 			 const struct ordered *o)
 {
-	struct ss_stream_cache *to = ss_cache_of_slot(&pool->caches, ss_timeline_slot(x));
+	struct ss_shelf *to = ss_shelf_of_slot(&pool->shelves, ss_timeline_slot(x));
 	struct ss_block *list, *b, *next;
 
 	if (!to)
 		return false;
 	ss_bias_visit(&from->lock);
-	list = ss_arena_extract(from, is_ordered, o);
+	list = ss_shelf_extract(from, is_ordered, o);
 	ss_bias_unlock(&from->lock);
 	if (!list)
 		return false;
@@ -164,7 +164,7 @@ static bool move_ordered(struct ss_pool *pool, struct ss_timeline *x, struct ss_
 		next = b->left;
 		b->n = ss_timeline_now(x);
 		ss_set_slot(b, to->slot);
-		ss_arena_put(to, b);
+		ss_shelf_put(to, b);
 	}
 	ss_bias_unlock(&to->lock);
 	ss_timeline_marked(x);
@@ -173,11 +173,11 @@ static bool move_ordered(struct ss_pool *pool, struct ss_timeline *x, struct ss_
 
 /* What x may use of q. False: nothing. */
 static bool ordered_of(struct ss_pool *pool, struct ss_timeline *x, const struct ss_clock *clock,
-		       struct ss_stream_cache *q, struct ordered *o)
+		       struct ss_shelf *q, struct ordered *o)
 {
 	bool follow = atomic_load_explicit(&pool->follow, memory_order_relaxed);
 
-	if (q->tl == x || !ss_cache_free_hint(q))
+	if (q->tl == x || !ss_shelf_free_hint(q))
 		return false;
 	*o = (struct ordered){.clock = clock, .slot = q->slot};
 	/* The next command on the null stream joins every blocking stream that still exists by
@@ -193,7 +193,8 @@ static uint64_t ordered_bytes(struct ss_pool *pool, struct ss_timeline *x,
 	struct ordered o;
 	uint64_t bytes = 0;
 
-	SS_CACHES_EACH(q, &pool->caches) {
+	SS_SHELVES_EACH(q, &pool->shelves)
+	{
 		if (!ordered_of(pool, x, clock, q, &o))
 			continue;
 		ss_bias_visit(&q->lock);
@@ -207,21 +208,21 @@ static uint64_t ordered_bytes(struct ss_pool *pool, struct ss_timeline *x,
 unsigned ss_reclaim_ordered(struct ss_pool *pool, struct ss_timeline *x,
 			    const struct ss_clock *clock, uint64_t size)
 {
-	struct ss_stream_cache *to = ss_cache_of_slot(&pool->caches, ss_timeline_slot(x));
-	uint64_t have = pool->mem.completed.bytes + (to ? ss_cache_free_hint(to) : 0);
+	struct ss_shelf *to = ss_shelf_of_slot(&pool->shelves, ss_timeline_slot(x));
+	uint64_t have = pool->mem.completed.bytes + (to ? ss_shelf_free_hint(to) : 0);
 	unsigned rules = 0;
 	struct ordered o;
 
 	/* What would not add up to the request stays with the streams that freed it. */
 	if (have + ordered_bytes(pool, x, clock) < size)
 		return 0;
-	SS_CACHES_EACH(q, &pool->caches)
-		if (ordered_of(pool, x, clock, q, &o) && move_ordered(pool, x, q, &o))
-			rules |= o.all ? SS_RULE_IMPLICIT : SS_RULE_EVENT;
+	SS_SHELVES_EACH(q, &pool->shelves)
+	if (ordered_of(pool, x, clock, q, &o) && move_ordered(pool, x, q, &o))
+		rules |= o.all ? SS_RULE_IMPLICIT : SS_RULE_EVENT;
 	return rules;
 }
 
-bool ss_reclaim_gated(struct ss_pool *pool, struct ss_timeline *x, struct ss_stream_cache *from,
+bool ss_reclaim_gated(struct ss_pool *pool, struct ss_timeline *x, struct ss_shelf *from,
 		      uint64_t n)
 {
 	struct ordered o = {.slot = from->slot, .upto = n};

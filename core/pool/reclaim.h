@@ -8,17 +8,17 @@
 /* ---- reclaim.c: what has become usable. Pool lock held. -------------------------- */
 
 /* b, which nobody holds, with its mark (slot, n) set, goes where it belongs: into the stream's
- * arena, into the list of what has a mark of ALL, or among the completed ranges. */
+ * shelf, into the list of what has a mark of ALL, or among the completed ranges. */
 void ss_reclaim_put(struct ss_pool *pool, struct ss_block *b);
 /* What has completed of every stream goes to the completed ranges, merged. */
 void ss_reclaim_all(struct ss_pool *pool);
-/* What x may use by event order, or by the null stream's joins, moves into x's arena, if `size`
+/* What x may use by event order, or by the null stream's joins, moves into x's shelf, if `size`
  * bytes might come of it. */
 enum { SS_RULE_EVENT = 1, SS_RULE_IMPLICIT = 2 };
 unsigned ss_reclaim_ordered(struct ss_pool *pool, struct ss_timeline *x,
 			    const struct ss_clock *clock, uint64_t size);
-/* After x was made to wait for it: what tl freed up to n moves into x's arena. */
-bool ss_reclaim_gated(struct ss_pool *pool, struct ss_timeline *x, struct ss_stream_cache *from,
+/* After x was made to wait for it: what tl freed up to n moves into x's shelf. */
+bool ss_reclaim_gated(struct ss_pool *pool, struct ss_timeline *x, struct ss_shelf *from,
 		      uint64_t n);
 /* Free bytes that no lock was taken for; an upper bound of what the pool could find. */
 uint64_t ss_pool_free_hint(struct ss_pool *pool);

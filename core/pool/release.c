@@ -95,11 +95,11 @@ static void log_drop(struct ss_pool *pool, const struct ss_block *b)
 
 	ss_tell_block(core, false, ptr, b->request, NULL);
 	if (core->recorded)
-		ss_trace_drop_at(ss_used_add(pool->caches.done, -b->size), ptr, pool->mem.dev,
+		ss_trace_drop_at(ss_used_add(pool->shelves.done, -b->size), ptr, pool->mem.dev,
 				 pool->mem.handle);
 }
 
-/* What is live goes with the device. Pool lock held, the caches frozen. */
+/* What is live goes with the device. Pool lock held, the shelves frozen. */
 static void log_dropped(struct ss_pool *pool)
 {
 	struct ss_core *core = ss_core_of(pool);
@@ -118,17 +118,17 @@ void ss_pool_drop_memory(struct ss_pool *pool, enum ss_drop how)
 	ss_giving_begin(core, pool->mem.dev);
 	ss_pool_lock(pool);
 	if (core->watch.block || core->recorded) {
-		ss_caches_freeze(&pool->caches, true);
+		ss_shelves_freeze(&pool->shelves, true);
 		log_dropped(pool);
-		ss_caches_freeze(&pool->caches, false);
+		ss_shelves_freeze(&pool->shelves, false);
 	}
-	SS_CACHES_ALL(q, &pool->caches)
-		ss_cache_clear(q);
+	SS_SHELVES_ALL(q, &pool->shelves)
+	ss_shelf_clear(q);
 	pool->all.oldest = NULL;
 	atomic_store(&pool->all.bytes, 0);
 	ss_pool_unlock(pool);
 	ss_memory_drop(&pool->mem, how);
-	ss_used_reset(&pool->caches, true);
+	ss_used_reset(&pool->shelves, true);
 	pool->kept = 0;
 	ss_giving_end(core, pool->mem.dev, 1);
 	if (reserved)

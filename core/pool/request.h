@@ -10,15 +10,15 @@
 
 struct ss_request {
 	struct ss_pool *pool;
-	struct ss_stream_cache *cache; /* NULL: hipMalloc, which takes only what has completed */
-	struct ss_timeline *tl;        /* of the cache */
+	struct ss_shelf *shelf; /* NULL: hipMalloc, which takes only what has completed */
+	struct ss_timeline *tl; /* of the shelf */
 	uint64_t size, align;
 	uint64_t front;         /* bytes of `size` that go in front of the block */
 	struct ss_block *block; /* found, in state QUEUED */
 	uint64_t id;            /* what it is to be called */
 	uint64_t *rule;         /* the pool's counter that was raised for it; NULL: none */
 	enum ss_status status;  /* why the ladder gave up */
-	bool missed;            /* no cache had it: the ladder, or a segment of its own */
+	bool missed;            /* no shelf had it: the ladder, or a segment of its own */
 	uint64_t tried;         /* a bit for each row of the ladder that was tried */
 	unsigned grown;         /* how often the pool grew for it */
 	/* Bytes of an idle segment that was left alone, since growing may fit better; 0: none */

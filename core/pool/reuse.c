@@ -20,11 +20,11 @@ void ss_view(struct ss_request *r, struct ss_view *v)
 	struct ss_device_memory *d = ss_device_memory(core, pool->mem.dev);
 	uint64_t total = core->info[pool->mem.dev].total_bytes;
 
-	v->used = ss_used(&pool->caches);
-	v->used_high = ss_used_high(&pool->caches);
+	v->used = ss_used(&pool->shelves);
+	v->used_high = ss_used_high(&pool->shelves);
 	v->reserved = ss_reserved(pool);
 	v->reserved_high = atomic_load(&pool->mem.reserved_high);
-	v->idle = pool->mem.idle_bytes + (r->cache ? r->cache->idle : 0);
+	v->idle = pool->mem.idle_bytes + (r->shelf ? r->shelf->idle : 0);
 	v->requests = pool->ids;
 	v->exchanges = pool->mem.exchanges;
 	v->device = d->limit && d->limit < total ? d->limit : total;
@@ -43,7 +43,7 @@ static struct ss_block *pick_all(struct ss_memory *m)
 }
 
 /* The completed ranges beside free ranges of the stream. */
-static struct ss_block *pick_beside(struct ss_stream_cache *q)
+static struct ss_block *pick_beside(struct ss_shelf *q)
 {
 	struct ss_block *picked = NULL, *prev, *next;
 
@@ -62,10 +62,10 @@ static struct ss_block *pick_beside(struct ss_stream_cache *q)
 	return picked;
 }
 
-/* Completed ranges beside free ranges of the stream become part of its arena, and merge there. If
+/* Completed ranges beside free ranges of the stream become part of its shelf, and merge there. If
  * no other stream uses the pool, all do but idle segments. With many streams there may be thousands
  * of completed ranges, so the stream's own are walked then, which are few. q->lock held. */
-static void adopt_completed(struct ss_pool *pool, struct ss_stream_cache *q)
+static void adopt_completed(struct ss_pool *pool, struct ss_shelf *q)
 {
 	struct ss_block *picked, *b;
 
@@ -74,7 +74,7 @@ static void adopt_completed(struct ss_pool *pool, struct ss_stream_cache *q)
 	picked = q->set->count > 1 ? pick_beside(q) : pick_all(&pool->mem);
 	while ((b = ss_picked_pop(&picked))) {
 		ss_completed_remove(&pool->mem, b);
-		ss_arena_adopt(q, b);
+		ss_shelf_adopt(q, b);
 	}
 }
 
@@ -107,19 +107,19 @@ static bool fits_closer(const struct ss_request *r, const struct ss_block *than)
 	return b && b->size < than->size;
 }
 
-/* From the stream's arena, with what lies completed beside it. The parts of a stream's memory may
+/* From the stream's shelf, with what lies completed beside it. The parts of a stream's memory may
  * have completed in the middle of its round, so an idle segment is not cut where a completed range
  * fits closer. */
 static struct ss_block *from_arena(struct ss_request *r)
 {
-	struct ss_stream_cache *q = r->cache;
+	struct ss_shelf *q = r->shelf;
 	struct ss_block *b, *idle;
 	struct ss_view view;
 
 	ss_bias_lock(&q->lock);
 	adopt_completed(r->pool, q);
-	b = ss_arena_take(q, r->size, r->align, may_cut(r));
-	if (!b && !may_cut(r) && (idle = ss_arena_idle(q, r->size, r->align)) &&
+	b = ss_shelf_take(q, r->size, r->align, may_cut(r));
+	if (!b && !may_cut(r) && (idle = ss_shelf_idle(q, r->size, r->align)) &&
 	    !fits_closer(r, idle)) {
 		ss_view(r, &view);
 		if (!ss_place_cut(&view, idle->size, r->size)) {
@@ -129,18 +129,18 @@ static struct ss_block *from_arena(struct ss_request *r)
 			if (!ss_without(SS_RENT_CUT_FREELY) && q->cut_freely < idle->size &&
 			    !ss_place_fragments(&view, idle->size, SS_GRAIN))
 				q->cut_freely = idle->size;
-			b = ss_arena_take(q, r->size, r->align, true);
+			b = ss_shelf_take(q, r->size, r->align, true);
 		}
 	}
 	ss_bias_unlock(&q->lock);
 	return b;
 }
 
-/* `size` bytes of the completed range b. They are at home in the stream's arena from now on. */
+/* `size` bytes of the completed range b. They are at home in the stream's shelf from now on. */
 static struct ss_block *cut_completed(struct ss_request *r, struct ss_block *b)
 {
 	struct ss_memory *m = &r->pool->mem;
-	struct ss_stream_cache *q = r->cache;
+	struct ss_shelf *q = r->shelf;
 
 	b = ss_completed_cut(m, b, ss_start_in(b, r->align), r->size);
 	if (b && q)
@@ -175,7 +175,7 @@ bool ss_look(struct ss_request *r, uint64_t *rule)
 	bool before = false;
 
 	r->left_uncut = 0;
-	if (r->cache)
+	if (r->shelf)
 		b = from_arena(r);
 	if (ss_request_serve(r, b, rule ? rule : &st->reuse_same_stream))
 		return true;
@@ -201,7 +201,7 @@ static bool is_alone(const struct ss_request *r)
 	struct ss_pool *pool = r->pool;
 	bool none;
 
-	if (!r->cache || r->cache->set->count != 1)
+	if (!r->shelf || r->shelf->set->count != 1)
 		return false;
 	ss_pool_lock(pool);
 	none = !pool->all.oldest;
@@ -267,12 +267,12 @@ struct asked {
 	bool fenced; /* a fence was recorded */
 };
 
-static bool is_to_be_asked(struct ss_stream_cache *q)
+static bool is_to_be_asked(struct ss_shelf *q)
 {
 	uint64_t frees;
 	bool told;
 
-	if (!ss_cache_free_hint(q))
+	if (!ss_shelf_free_hint(q))
 		return false;
 	ss_bias_visit(&q->lock);
 	frees = q->frees;
@@ -309,10 +309,11 @@ static unsigned list_asked(struct ss_request *r, struct asked *want)
 
 	/* From the stream that is next on, then from the first on. */
 	for (int round = 0; round < 2 && atomic_load(&pool->opportunistic); round++)
-		SS_CACHES_EACH(q, &pool->caches) {
+		SS_SHELVES_EACH(q, &pool->shelves)
+		{
 			if (count == ASKED)
 				break;
-			if (q == r->cache || (q->slot < first) != (round == 1) ||
+			if (q == r->shelf || (q->slot < first) != (round == 1) ||
 			    !is_to_be_asked(q))
 				continue;
 			want[count++] = (struct asked){q->tl, ss_timeline_now(q->tl), false};

@@ -17,8 +17,8 @@ static uint64_t in_flight(const struct ss_pool *pool)
 {
 	uint64_t bytes = atomic_load(&pool->all.bytes);
 
-	SS_CACHES_EACH(q, &pool->caches)
-		bytes += ss_cache_free_hint(q);
+	SS_SHELVES_EACH(q, &pool->shelves)
+	bytes += ss_shelf_free_hint(q);
 	return bytes;
 }
 
@@ -39,7 +39,8 @@ __attribute__((no_sanitize("thread"))) static void read_counts(struct ss_pool *p
 
 	*s = pool->st;
 	s->allocations += pool->ids;
-	SS_CACHES_ALL(q, &pool->caches) {
+	SS_SHELVES_ALL(q, &pool->shelves)
+	{
 		if (!late)
 			ss_bias_visit(&q->lock);
 		s->allocations += q->hits;
@@ -58,8 +59,8 @@ __attribute__((no_sanitize("thread"))) static void read_counts(struct ss_pool *p
 	s->hits = s->allocations - s->misses;
 	s->reserved = ss_reserved(pool);
 	s->reserved_high = atomic_load(&pool->mem.reserved_high);
-	s->used = ss_used(&pool->caches);
-	s->used_high = ss_used_high(&pool->caches);
+	s->used = ss_used(&pool->shelves);
+	s->used_high = ss_used_high(&pool->shelves);
 	s->in_flight = in_flight(pool);
 	s->fences = ss_order_fences(core);
 	s->driver_calls = core->driver_calls;
@@ -120,7 +121,7 @@ static void visit_device(struct ss_core *core, int dev, const struct ss_stats_vi
 		v->device(&s, arg);
 }
 
-/* Hits are counted under the locks of caches, each of which would have to be taken from the thread
+/* Hits are counted under the locks of shelves, each of which would have to be taken from the thread
  * that owns it. They are read without (late). */
 bool ss_stats_try(struct ss_core *core, const struct ss_stats_visitor *v, void *arg)
 {

@@ -57,8 +57,8 @@ static bool wait_idle(struct ss_pool *pool)
  * free that is under way: hipMalloc waits instead, from the eighth on. */
 static bool much_under_way(struct ss_pool *pool, uint64_t size)
 {
-	return ss_minus(ss_reserved(pool), ss_used(&pool->caches)) >=
-	       ss_max(7 * size, ss_used_high(&pool->caches));
+	return ss_minus(ss_reserved(pool), ss_used(&pool->shelves)) >=
+	       ss_max(7 * size, ss_used_high(&pool->shelves));
 }
 
 /* What does not come this way is asked for like any other block, with all steps that there are

@@ -3,11 +3,11 @@
  * Blocks are the ranges that tile a segment, live or free.
  *
  * The state of a block and the slot of its mark say which lock guards it:
- *   LIVE             none. A free claims it under the lock of the stream cache that handed it out,
+ *   LIVE             none. A free claims it under the lock of the shelf that handed it out,
  *                    which has the block's slot;
  *   FREE, COMPLETED  the pool's lock. Every access has completed, so any stream may take it;
  *   FREE, ALL        the pool's lock. hipFree did not wait, so any stream may still use it;
- *   FREE, other      the lock of the stream cache with that slot. It lies in the cache's arena;
+ *   FREE, other      the lock of the shelf with that slot. It lies in the shelf's shelf;
  *   QUEUED           none: one thread has taken it out of all structures;
  *   GAP              the pool's lock;
  *   FRONT            none: who holds the live block behind it holds this, too.
@@ -16,12 +16,12 @@
  * neighbour that is just being changed. That is harmless: the reader only asks whether the
  * neighbour is free with the reader's own slot, and no other thread can make it so.
  *
- * Borders. Two threads that each divide their own arena must not write to each other's descriptors.
- * So where neighbours are at home in two arenas, the holder of the left one draws a border between
+ * Borders. Two threads that each divide their own shelf must not write to each other's descriptors.
+ * So where neighbours are at home in two shelves, the holder of the left one draws a border between
  * them, a bit in its `next` and in the other's `prev` (ss_border_draw). Then neither reads nor
  * writes the other's descriptor. `next` stays true behind a border, since a block goes only if its
  * left neighbour swallows it; `prev` does not. A range that comes to another home has no border on
- * its right (ss_rehome). One on its left goes if both neighbours are in one arena then.
+ * its right (ss_rehome). One on its left goes if both neighbours are in one shelf then.
  */
 #ifndef SS_RANGE_BLOCK_H
 #define SS_RANGE_BLOCK_H
@@ -77,7 +77,7 @@ struct ss_block {
 	union {
 		_Atomic uint64_t word;
 		struct {
-			uint32_t slot; /* of the mark; LIVE: of the cache that handed it out */
+			uint32_t slot; /* of the mark; LIVE: of the shelf that handed it out */
 			atomic_uchar state;
 			bool classic;  /* LIVE: hipMalloc handed it out */
 			bool exported; /* another process may map it, so it is never reused */
@@ -89,7 +89,7 @@ struct ss_block {
 	uint64_t request; /* LIVE: bytes as requested */
 	struct ss_segment *seg;
 	uint32_t index; /* of the descriptor */
-	/* Slot + 1 of the stream whose arena has the block, or had it last; 0: none. */
+	/* Slot + 1 of the stream whose shelf has the block, or had it last; 0: none. */
 	_Atomic uint32_t home;
 	uint64_t front; /* LIVE: bytes of the FRONT that lies before it; else 0 */
 } __attribute__((aligned(128)));

@@ -39,7 +39,7 @@ static inline void ss_border_remove(struct ss_block *b)
 }
 
 /* Removes the border on the right of b, which the caller holds, if what lies there is in nobody
- * else's arena any more. */
+ * else's shelf any more. */
 static inline void ss_border_review(struct ss_block *b)
 {
 	struct ss_block *next = ss_block_next(b);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests the arena of a stream: how it divides memory, and what other streams get of it. */
+/* Tests the shelf of a stream: how it divides memory, and what other streams get of it. */
 #include "directed.h"
 
 #define MIB (1ull << 20)
@@ -18,7 +18,7 @@ static void arena_divides(void)
 	CHECK(d_stats().misses == 1 && d_stats().allocations == 6);
 }
 
-/* Other streams can get memory of an arena. */
+/* Other streams can get memory of an shelf. */
 static void arena_ends_for_others(void)
 {
 	D(stream(0, NB), stream(1, NB), alloc(0, S(0), MIB), alloc(1, S(0), MIB));
@@ -29,7 +29,7 @@ static void arena_ends_for_others(void)
 	CHECK(at(3) == p && given() == 4 * MIB);
 }
 
-/* A stream keeps its arena when another stream needs one block of it. */
+/* A stream keeps its shelf when another stream needs one block of it. */
 static void arena_ends_for_one(void)
 {
 	D(stream(0, NB), stream(1, NB), stream(2, NB), alloc(0, S(0), 4 * MIB));
@@ -39,7 +39,7 @@ static void arena_ends_for_one(void)
 	CHECK(given() == 8 * MIB);
 }
 
-/* One block of an arena goes to another stream, and the arena serves the rest as before. */
+/* One block of an shelf goes to another stream, and the shelf serves the rest as before. */
 static void arena_gives(void)
 {
 	D(stream(0, NB), stream(1, NB), alloc(0, S(0), MIB), alloc(1, S(0), MIB));
@@ -143,7 +143,7 @@ static void arena_not_others(void)
 	D((struct op){.kind = OP_RELEASE});
 }
 
-/* What another stream freed and has completed joins the ranges of the arena that it lies between,
+/* What another stream freed and has completed joins the ranges of the shelf that it lies between,
  * though those have not completed. */
 static void arena_adopts_between(void)
 {

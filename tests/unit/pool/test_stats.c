@@ -52,7 +52,7 @@ static void test_locks_held(void **state)
 	struct ss_timeline *tl = ss_timeline_null(core, 0);
 	struct ss_pool *pool = ss_pool_default(core, 0);
 	char before[4096], after[4096];
-	struct ss_stream_cache *q;
+	struct ss_shelf *q;
 	void *p;
 
 	for (int i = 0; i < 1000; i++) {
@@ -62,7 +62,7 @@ static void test_locks_held(void **state)
 	table(before, sizeof(before));
 	assert_non_null(strstr(before, "allocations 1000, frees 1000"));
 	ss_pool_lock(pool);
-	for (q = pool->caches.done; q; q = ss_cache_after(&pool->caches, q))
+	for (q = pool->shelves.done; q; q = ss_shelf_after(&pool->shelves, q))
 		ss_spin_lock(&q->lock.s);
 	table(after, sizeof(after));
 	assert_string_equal(after, before);
@@ -70,7 +70,7 @@ static void test_locks_held(void **state)
 	table(after, sizeof(after));
 	assert_string_equal(after, before);
 	pthread_mutex_unlock(&core->pools->lock);
-	for (q = pool->caches.done; q; q = ss_cache_after(&pool->caches, q))
+	for (q = pool->shelves.done; q; q = ss_shelf_after(&pool->shelves, q))
 		ss_spin_unlock(&q->lock.s);
 	ss_pool_unlock(pool);
 }
@@ -181,15 +181,17 @@ static void test_whole_segments(void **state)
 	ss_fake_destroy(fake);
 }
 
-/* A stream that never freed costs little. */
+#define SMALL_STREAM 12288
+
+/* A stream costs little, and its frees cost nothing. */
 static void test_small_streams(void **state)
 {
 	static char native[100];
 	struct ss_timeline *tl[100];
-	uint64_t before;
-	void *p;
+	static void *p[300];
+	uint64_t before, now;
 
-	assert_in_range(sizeof(struct ss_stream_cache), 1, 4096);
+	assert_in_range(sizeof(struct ss_shelf), 1, SMALL_STREAM);
 	for (int i = 0; i < 100; i++) {
 		tl[i] = ss_timeline_add(core, 0, &native[i], SS_TL_NONBLOCKING, true);
 		assert_non_null(tl[i]);
@@ -197,8 +199,12 @@ static void test_small_streams(void **state)
 	before = ss_host_bytes(core);
 	for (int i = 0; i < 100; i++)
 		for (int k = 0; k < 3; k++)
-			assert_int_equal(ss_alloc_current(core, tl[i], 4096, &p), SS_OK);
-	assert_in_range(ss_host_bytes(core) - before, 1, 100 * 4096);
+			assert_int_equal(ss_alloc_current(core, tl[i], 4096, &p[3 * i + k]), SS_OK);
+	now = ss_host_bytes(core);
+	assert_in_range(now - before, 1, 100 * SMALL_STREAM);
+	for (int i = 0; i < 300; i++)
+		assert_int_equal(ss_free_async(core, p[i], tl[i / 3]), SS_OK);
+	assert_int_equal(ss_host_bytes(core), now);
 }
 
 int main(void)

@@ -4,15 +4,15 @@
  *
  * While a recording runs there are no hits, and all threads count for the pool, one after another.
  *
- * Locks: cache->lock; memory->moment.
+ * Locks: shelf->lock; memory->moment.
  */
-#include "core/cache/hit.h"
+#include "core/shelf/hit.h"
 
 #define SHARED ((uintptr_t)1) /* counter of a pool that several threads use */
 
-struct ss_count *ss_count_of(struct ss_stream_cache *q)
+struct ss_count *ss_count_of(struct ss_shelf *q)
 {
-	struct ss_caches *set = q->set;
+	struct ss_shelves *set = q->set;
 	uintptr_t who = atomic_load_explicit(&set->counter, memory_order_relaxed);
 	uintptr_t me = (uintptr_t)ss_thread_record();
 
@@ -29,17 +29,17 @@ struct ss_count *ss_count_of(struct ss_stream_cache *q)
 	return &q->count;
 }
 
-static void raise_peak(struct ss_caches *set)
+static void raise_peak(struct ss_shelves *set)
 {
 	ss_raise_to(&set->alone.peak, ss_used(set));
 }
 
-void ss_count_peak(struct ss_stream_cache *q, struct ss_count *c)
+void ss_count_peak(struct ss_shelf *q, struct ss_count *c)
 {
-	struct ss_caches *set = q->set;
+	struct ss_shelves *set = q->set;
 
 	/* A second thread may just have raised the pool's peak to a higher sum. The count of one
-	 * cache may be negative, since others free what it handed out. */
+	 * shelf may be negative, since others free what it handed out. */
 	if (c == &set->alone)
 		ss_raise_to(&c->peak, ss_get(&c->used));
 	else
@@ -50,7 +50,7 @@ void ss_count_peak(struct ss_stream_cache *q, struct ss_count *c)
 }
 
 /* The order of the changes is that of their times, so a recording has the same peak. */
-static uint64_t recorded_add(struct ss_caches *set, uint64_t delta)
+static uint64_t recorded_add(struct ss_shelves *set, uint64_t delta)
 {
 	uint64_t when = ss_moment_begin(&set->memory->moment);
 
@@ -60,9 +60,9 @@ static uint64_t recorded_add(struct ss_caches *set, uint64_t delta)
 	return when;
 }
 
-uint64_t ss_used_add(struct ss_stream_cache *q, uint64_t delta)
+uint64_t ss_used_add(struct ss_shelf *q, uint64_t delta)
 {
-	struct ss_caches *set = q->set;
+	struct ss_shelves *set = q->set;
 	struct ss_count *c;
 
 	if (unlikely(set->core->recorded))
@@ -80,29 +80,30 @@ uint64_t ss_used_add(struct ss_stream_cache *q, uint64_t delta)
 	return 0;
 }
 
-uint64_t ss_used(struct ss_caches *set)
+uint64_t ss_used(struct ss_shelves *set)
 {
 	uint64_t sum = ss_get(&set->alone.used);
 
 	/* One thread may have thousands of streams, each with a cache line of its own. */
 	if (atomic_load(&set->counter) != SHARED)
 		return sum;
-	SS_CACHES_ALL(q, set)
-		sum += ss_get(&q->count.used);
+	SS_SHELVES_ALL(q, set)
+	sum += ss_get(&q->count.used);
 	/* The allocation and the free of a block may be seen out of order. */
 	return (int64_t)sum < 0 ? 0 : sum;
 }
 
-uint64_t ss_used_high(struct ss_caches *set)
+uint64_t ss_used_high(struct ss_shelves *set)
 {
 	if (atomic_load_explicit(&set->counter, memory_order_relaxed) == SHARED)
 		raise_peak(set);
 	return ss_get(&set->alone.peak);
 }
 
-void ss_used_reset(struct ss_caches *set, bool to_zero)
+void ss_used_reset(struct ss_shelves *set, bool to_zero)
 {
-	SS_CACHES_ALL(q, set) {
+	SS_SHELVES_ALL(q, set)
+	{
 		ss_bias_visit(&q->lock);
 		if (to_zero)
 			ss_put(&q->count.used, 0);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The arena of a stream: ranges that it cuts and merges under its own lock.
+ * The shelf of a stream: ranges that it cuts and merges under its own lock.
  *
  * Neighbours merge whatever their marks, and the result carries the later mark: the stream itself
  * may always reuse them, and others wait a little longer.
  *
- * Locks: cache->lock, held by the caller.
+ * Locks: shelf->lock, held by the caller.
  */
-#include "core/cache/hit.h"
+#include "core/shelf/hit.h"
 
-static void extract(struct ss_stream_cache *q, struct ss_block *b)
+static void extract(struct ss_shelf *q, struct ss_block *b)
 {
 	ss_index_remove(&q->free, b);
 	ss_set_state(b, SS_BLOCK_QUEUED);
@@ -26,8 +26,8 @@ void ss_border_consider(struct ss_block *b, struct ss_block *next)
 }
 
 /* The left neighbour of b, which has come here from elsewhere, may lie behind a border, and be a
- * range of this arena. Then the border goes. */
-static void open_left(struct ss_stream_cache *q, const struct ss_block *b)
+ * range of this shelf. Then the border goes. */
+static void open_left(struct ss_shelf *q, const struct ss_block *b)
 {
 	struct ss_block *left = ss_block_last_start(q->set->core, b->seg, b->addr - 1);
 
@@ -35,20 +35,19 @@ static void open_left(struct ss_stream_cache *q, const struct ss_block *b)
 		ss_border_remove(left);
 }
 
-void ss_arena_put(struct ss_stream_cache *q, struct ss_block *b)
+void ss_shelf_put(struct ss_shelf *q, struct ss_block *b)
 {
 	if (ss_home(b) != q->slot + 1) {
 		ss_rehome(b, q->slot + 1);
 		if (!ss_is_first(b) && !ss_block_prev(b))
 			open_left(q, b);
 	}
-	ss_arena_put_own(q, b);
+	ss_shelf_put_own(q, b);
 }
 
-/* Cuts `size` bytes at `align` out of b, a range of the arena; the rest stays there. NULL: host
+/* Cuts `size` bytes at `align` out of b, a range of the shelf; the rest stays there. NULL: host
  * memory is out. */
-static struct ss_block *cut(struct ss_stream_cache *q, struct ss_block *b, uint64_t size,
-			    uint64_t align)
+static struct ss_block *cut(struct ss_shelf *q, struct ss_block *b, uint64_t size, uint64_t align)
 {
 	uint64_t pad = ss_start_in(b, align) - b->addr, had = b->size;
 	struct ss_core *core = q->set->core;
@@ -77,34 +76,33 @@ fail:
 	return NULL;
 }
 
-struct ss_block *ss_arena_take(struct ss_stream_cache *q, uint64_t size, uint64_t align,
-			       bool may_cut)
+struct ss_block *ss_shelf_take(struct ss_shelf *q, uint64_t size, uint64_t align, bool may_cut)
 {
 	struct ss_block *b = ss_index_best(&q->free, size, align);
 
 	return b && (may_cut || !ss_splits_idle(q, b, size)) ? cut(q, b, size, align) : NULL;
 }
 
-struct ss_block *ss_arena_idle(const struct ss_stream_cache *q, uint64_t size, uint64_t align)
+struct ss_block *ss_shelf_idle(const struct ss_shelf *q, uint64_t size, uint64_t align)
 {
 	struct ss_block *b = ss_index_best(&q->free, size, align);
 
 	return b && ss_splits_idle(q, b, size) ? b : NULL;
 }
 
-void ss_arena_adopt(struct ss_stream_cache *q, struct ss_block *b)
+void ss_shelf_adopt(struct ss_shelf *q, struct ss_block *b)
 {
 	if (b->n > q->completed_since)
 		q->completed_since = b->n;
 	b->n = 0;
 	ss_set_slot(b, q->slot);
 	ss_memory_touch(q->set->memory, b);
-	ss_arena_put(q, b);
+	ss_shelf_put(q, b);
 }
 
 /* ---- for other streams ---------------------------------------------------- */
 
-struct ss_block *ss_arena_extract(struct ss_stream_cache *q, ss_range_test *may, const void *arg)
+struct ss_block *ss_shelf_extract(struct ss_shelf *q, ss_range_test *may, const void *arg)
 {
 	struct ss_block *list = NULL, **tail = &list, *b, *next;
 
@@ -125,7 +123,7 @@ struct ss_block *ss_arena_extract(struct ss_stream_cache *q, ss_range_test *may,
 __attribute__((no_sanitize_thread, noinline))
 #endif
 uint64_t
-ss_cache_free_hint(const struct ss_stream_cache *q)
+ss_shelf_free_hint(const struct ss_shelf *q)
 {
 	return *(const volatile uint64_t *)&q->free.bytes;
 }

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pieces of a hit, inlined where they are used: cutting and merging in the arena, bytes in use,
- * the claim of a live block. No atomic exchange for the thread that owns the lock. Only cache/
+ * The pieces of a hit, inlined where they are used: cutting and merging in the shelf, bytes in use,
+ * the claim of a live block. No atomic exchange for the thread that owns the lock. Only shelf/
  * includes this.
  *
  * Bytes in use. The first thread that uses a pool counts alone, with plain stores: its high-water
  * mark is exact however many streams it uses. From the first use by another thread on, every
- * cache counts for itself under its own lock, and only when one passes its own peak are they
+ * shelf counts for itself under its own lock, and only when one passes its own peak are they
  * summed; a peak of several threads at once that is made of hits alone may go unseen. The sum is
  * always exact.
  */
-#ifndef SS_CACHE_HIT_H
-#define SS_CACHE_HIT_H
+#ifndef SS_SHELF_HIT_H
+#define SS_SHELF_HIT_H
 
-#include "core/cache/stream_cache.h"
+#include "core/shelf/shelf.h"
 #include "core/range/divide.h"
 
 static inline uint64_t ss_get(const _Atomic uint64_t *v)
@@ -41,31 +41,31 @@ static inline void ss_count_less(struct ss_count *c, uint64_t size)
 }
 
 /* Where the calling thread counts: for the pool, if it counts alone, else for q. */
-struct ss_count *ss_count_of(struct ss_stream_cache *q);
+struct ss_count *ss_count_of(struct ss_shelf *q);
 /* What *c counts is a new peak of it. q->lock held; unlocks it. */
-SS_NOINLINE void ss_count_peak(struct ss_stream_cache *q, struct ss_count *c);
+SS_NOINLINE void ss_count_peak(struct ss_shelf *q, struct ss_count *c);
 
-/* ---- the arena. q->lock held. ------------------------------------------------ */
+/* ---- the shelf. q->lock held. ------------------------------------------------ */
 
-/* The word of a free range of the arena. */
-static inline uint64_t ss_free_word(const struct ss_stream_cache *q)
+/* The word of a free range of the shelf. */
+static inline uint64_t ss_free_word(const struct ss_shelf *q)
 {
 	return ss_word(q->slot, SS_BLOCK_FREE, false);
 }
 
 /* a swallows b, its right neighbour; neither is in the index. */
-static inline void ss_arena_merge(struct ss_stream_cache *q, struct ss_block *a, struct ss_block *b)
+static inline void ss_shelf_merge(struct ss_shelf *q, struct ss_block *a, struct ss_block *b)
 {
 	a->n = ss_max(a->n, b->n);
 	ss_block_merge(q->set->core, &q->spares, a, b);
 }
 
-/* b and its right neighbour, which is not free on this stream: another stream's arena may have
+/* b and its right neighbour, which is not free on this stream: another stream's shelf may have
  * it. */
 SS_NOINLINE void ss_border_consider(struct ss_block *b, struct ss_block *next);
 
-/* b, with its mark, becomes free, one with the free ranges of the arena beside it. */
-SS_INLINE void ss_arena_put_own(struct ss_stream_cache *q, struct ss_block *b)
+/* b, with its mark, becomes free, one with the free ranges of the shelf beside it. */
+SS_INLINE void ss_shelf_put_own(struct ss_shelf *q, struct ss_block *b)
 {
 	struct ss_block *next = ss_this_side(ss_right_of(b)), *prev = ss_block_prev(b);
 	uint64_t word = ss_free_word(q), right = next ? ss_block_word(next) : q->slot;
@@ -73,13 +73,13 @@ SS_INLINE void ss_arena_put_own(struct ss_stream_cache *q, struct ss_block *b)
 	q->free.bytes += b->size;
 	if (right == word) {
 		ss_index_unlink(&q->free, next);
-		ss_arena_merge(q, b, next);
+		ss_shelf_merge(q, b, next);
 	} else if (unlikely((uint32_t)right != q->slot)) {
 		ss_border_consider(b, next);
 	}
 	if (prev && ss_block_word(prev) == word) {
 		ss_index_unlink(&q->free, prev);
-		ss_arena_merge(q, prev, b);
+		ss_shelf_merge(q, prev, b);
 		b = prev;
 	}
 	ss_set_word(b, word);
@@ -90,8 +90,7 @@ SS_INLINE void ss_arena_put_own(struct ss_stream_cache *q, struct ss_block *b)
 
 /* Would cutting `size` bytes off b divide an idle segment that is better released whole? A segment
  * counts as idle, too, if the rest of it lies among the completed ranges. The ladder merges it. */
-static inline bool ss_splits_idle(const struct ss_stream_cache *q, const struct ss_block *b,
-				  uint64_t size)
+static inline bool ss_splits_idle(const struct ss_shelf *q, const struct ss_block *b, uint64_t size)
 {
 	const struct ss_block *next = ss_block_next(b);
 
@@ -102,9 +101,8 @@ static inline bool ss_splits_idle(const struct ss_stream_cache *q, const struct 
 }
 
 /* `size` bytes at `align`, if that takes no second look; then not in any
- * structure. NULL: ask ss_arena_take(). */
-SS_INLINE struct ss_block *ss_arena_take_own(struct ss_stream_cache *q, uint64_t size,
-					     uint64_t align)
+ * structure. NULL: ask ss_shelf_take(). */
+SS_INLINE struct ss_block *ss_shelf_take_own(struct ss_shelf *q, uint64_t size, uint64_t align)
 {
 	struct ss_block *b = ss_index_fit(&q->free, size, align), *rest;
 	uint64_t had;
@@ -124,7 +122,7 @@ SS_INLINE struct ss_block *ss_arena_take_own(struct ss_stream_cache *q, uint64_t
 	rest = ss_block_split(q->set->core, &q->spares, b, size);
 	if (unlikely(!rest)) {
 		q->free.bytes -= had - size;
-		ss_arena_put_own(q, b);
+		ss_shelf_put_own(q, b);
 		return NULL;
 	}
 	ss_index_link(&q->free, rest);
@@ -140,7 +138,7 @@ SS_INLINE struct ss_block *ss_arena_take_own(struct ss_stream_cache *q, uint64_t
 #endif
 
 /* Takes the live block at addr from its owner. `live`: the word of such a block. Of two threads
- * that free one block only one succeeds, since a live block is claimed under the lock of the cache
+ * that free one block only one succeeds, since a live block is claimed under the lock of the shelf
  * that handed it out. */
 static inline bool ss_claim_hit(struct ss_block *b, uint64_t live, uint64_t addr)
 {

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The stream caches of a pool: which there are, and one block in and out of one.
+ * The shelves of a pool: which there are, and one block in and out of one.
  *
- * Locks: cache->lock; a new cache takes memory->lock.
+ * Locks: shelf->lock; a new shelf takes memory->lock.
  */
-#include "core/cache/fast_path.h"
+#include "core/shelf/fast_path.h"
 
-struct ss_cache_table {
+struct ss_shelf_table {
 	uint32_t cap;
-	struct ss_cache_table *older; /* readers may still be in it */
-	_Atomic(struct ss_stream_cache *) q[];
+	struct ss_shelf_table *older; /* readers may still be in it */
+	_Atomic(struct ss_shelf *) q[];
 };
 
-/* ---- which caches there are ------------------------------------------------ */
+/* ---- which shelves there are ------------------------------------------------ */
 
-uint64_t ss_cache_new_ids(struct ss_core *core)
+uint64_t ss_shelf_new_ids(struct ss_core *core)
 {
 	return atomic_fetch_add(&core->fast->next_ids, 1) << 40;
 }
 
-static struct ss_stream_cache *cache_new(struct ss_caches *set, struct ss_timeline *tl)
+static struct ss_shelf *shelf_new(struct ss_shelves *set, struct ss_timeline *tl)
 {
-	struct ss_stream_cache *q = ss_host_alloc(set->core, sizeof(*q));
+	struct ss_shelf *q = ss_host_alloc(set->core, sizeof(*q));
 
 	if (!q)
 		return NULL;
@@ -30,24 +30,24 @@ static struct ss_stream_cache *cache_new(struct ss_caches *set, struct ss_timeli
 	ss_index_init(&q->free, q->lists);
 	q->tl = tl;
 	q->slot = tl ? ss_timeline_slot(tl) : UINT32_MAX;
-	q->id = ss_cache_new_ids(set->core);
+	q->id = ss_shelf_new_ids(set->core);
 	return q;
 }
 
-bool ss_caches_init(struct ss_caches *set, struct ss_core *core, struct ss_memory *memory)
+bool ss_shelves_init(struct ss_shelves *set, struct ss_core *core, struct ss_memory *memory)
 {
 	set->core = core;
 	set->memory = memory;
-	set->done = cache_new(set, NULL);
+	set->done = shelf_new(set, NULL);
 	return set->done != NULL;
 }
 
-void ss_caches_finish(struct ss_caches *set)
+void ss_shelves_finish(struct ss_shelves *set)
 {
-	struct ss_cache_table *t = atomic_load(&set->table), *older;
+	struct ss_shelf_table *t = atomic_load(&set->table), *older;
 
 	for (uint32_t i = 0; t && i < t->cap; i++)
-		ss_host_free(set->core, atomic_load(&t->q[i]), sizeof(struct ss_stream_cache));
+		ss_host_free(set->core, atomic_load(&t->q[i]), sizeof(struct ss_shelf));
 	for (; t; t = older) {
 		older = t->older;
 		ss_host_free(set->core, t, sizeof(*t) + t->cap * sizeof(t->q[0]));
@@ -56,9 +56,9 @@ void ss_caches_finish(struct ss_caches *set)
 }
 
 /* A table with room for `slot`. memory->lock held. NULL: host memory is out. */
-static struct ss_cache_table *table_for(struct ss_caches *set, uint32_t slot)
+static struct ss_shelf_table *table_for(struct ss_shelves *set, uint32_t slot)
 {
-	struct ss_cache_table *t = atomic_load_explicit(&set->table, memory_order_relaxed), *bigger;
+	struct ss_shelf_table *t = atomic_load_explicit(&set->table, memory_order_relaxed), *bigger;
 	uint32_t cap = t ? t->cap : 8;
 
 	if (t && slot < t->cap)
@@ -76,10 +76,10 @@ static struct ss_cache_table *table_for(struct ss_caches *set, uint32_t slot)
 	return bigger;
 }
 
-static SS_NOINLINE struct ss_stream_cache *cache_make(struct ss_caches *set, struct ss_timeline *tl)
+static SS_NOINLINE struct ss_shelf *shelf_make(struct ss_shelves *set, struct ss_timeline *tl)
 {
-	struct ss_stream_cache *q = NULL;
-	struct ss_cache_table *t;
+	struct ss_shelf *q = NULL;
+	struct ss_shelf_table *t;
 	uint32_t slot = ss_timeline_slot(tl);
 
 	pthread_mutex_lock(&set->memory->lock);
@@ -87,7 +87,7 @@ static SS_NOINLINE struct ss_stream_cache *cache_make(struct ss_caches *set, str
 	if (t)
 		q = atomic_load_explicit(&t->q[slot], memory_order_relaxed);
 	if (t && !q) {
-		q = cache_new(set, tl);
+		q = shelf_new(set, tl);
 		set->count += q != NULL;
 		atomic_store_explicit(&t->q[slot], q, memory_order_release);
 	}
@@ -95,40 +95,40 @@ static SS_NOINLINE struct ss_stream_cache *cache_make(struct ss_caches *set, str
 	return q;
 }
 
-struct ss_stream_cache *ss_cache_of_slot(const struct ss_caches *set, uint32_t slot)
+struct ss_shelf *ss_shelf_of_slot(const struct ss_shelves *set, uint32_t slot)
 {
-	struct ss_cache_table *t = atomic_load_explicit(&set->table, memory_order_acquire);
+	struct ss_shelf_table *t = atomic_load_explicit(&set->table, memory_order_acquire);
 
 	return t && slot < t->cap ? atomic_load_explicit(&t->q[slot], memory_order_acquire) : NULL;
 }
 
-struct ss_stream_cache *ss_cache_get(struct ss_caches *set, struct ss_timeline *tl)
+struct ss_shelf *ss_shelf_get(struct ss_shelves *set, struct ss_timeline *tl)
 {
-	struct ss_stream_cache *q = ss_cache_of_slot(set, ss_timeline_slot(tl));
+	struct ss_shelf *q = ss_shelf_of_slot(set, ss_timeline_slot(tl));
 
-	return likely(q != NULL) ? q : cache_make(set, tl);
+	return likely(q != NULL) ? q : shelf_make(set, tl);
 }
 
-struct ss_stream_cache *ss_cache_after(const struct ss_caches *set, const struct ss_stream_cache *q)
+struct ss_shelf *ss_shelf_after(const struct ss_shelves *set, const struct ss_shelf *q)
 {
-	struct ss_cache_table *t = atomic_load_explicit(&set->table, memory_order_acquire);
-	struct ss_stream_cache *next = NULL;
+	struct ss_shelf_table *t = atomic_load_explicit(&set->table, memory_order_acquire);
+	struct ss_shelf *next = NULL;
 
 	for (uint32_t i = q ? q->slot + 1 : 0; t && i < t->cap && !next; i++)
 		next = atomic_load_explicit(&t->q[i], memory_order_acquire);
 	return next;
 }
 
-void ss_caches_freeze(struct ss_caches *set, bool on)
+void ss_shelves_freeze(struct ss_shelves *set, bool on)
 {
-	SS_CACHES_EACH(q, set)
-		if (on)
-			ss_bias_visit(&q->lock);
-		else
-			ss_bias_unlock(&q->lock);
+	SS_SHELVES_EACH(q, set)
+	if (on)
+		ss_bias_visit(&q->lock);
+	else
+		ss_bias_unlock(&q->lock);
 }
 
-void ss_cache_clear(struct ss_stream_cache *q)
+void ss_shelf_clear(struct ss_shelf *q)
 {
 	ss_bias_visit(&q->lock);
 	ss_index_clear(&q->free);
@@ -138,28 +138,27 @@ void ss_cache_clear(struct ss_stream_cache *q)
 
 /* ---- one block --------------------------------------------------------------- */
 
-struct ss_block *ss_cache_pop(struct ss_stream_cache *q, uint64_t size, uint64_t align,
-			      uint64_t *id)
+struct ss_block *ss_shelf_pop(struct ss_shelf *q, uint64_t size, uint64_t align, uint64_t *id)
 {
 	struct ss_block *b;
 
 	ss_bias_lock(&q->lock);
-	b = ss_arena_take(q, size, align, false);
+	b = ss_shelf_take(q, size, align, false);
 	if (b)
 		*id = q->id | ++q->hits;
 	ss_bias_unlock(&q->lock);
 	return b;
 }
 
-void ss_cache_push(struct ss_stream_cache *q, struct ss_block *b)
+void ss_shelf_push(struct ss_shelf *q, struct ss_block *b)
 {
 	ss_bias_lock(&q->lock);
 	q->frees++;
-	ss_arena_put(q, b);
+	ss_shelf_put(q, b);
 	ss_bias_unlock(&q->lock);
 }
 
-bool ss_cache_claim(struct ss_stream_cache *q, struct ss_block *b, uint64_t addr, bool *moved)
+bool ss_shelf_claim(struct ss_shelf *q, struct ss_block *b, uint64_t addr, bool *moved)
 {
 	bool mine;
 
@@ -172,8 +171,8 @@ bool ss_cache_claim(struct ss_stream_cache *q, struct ss_block *b, uint64_t addr
 	return mine;
 }
 
-uint64_t ss_cache_hand_out(struct ss_stream_cache *q, struct ss_block *b, uint64_t request,
-			   uint64_t id, bool classic)
+uint64_t ss_shelf_hand_out(struct ss_shelf *q, struct ss_block *b, uint64_t request, uint64_t id,
+			   bool classic)
 {
 	b->request = request;
 	b->id = id;

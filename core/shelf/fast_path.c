@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * hipMallocAsync and hipFreeAsync where nothing is out of the ordinary: the stream that the
- * thread used last, the device's current pool, and the stream's cache has what is needed. Likewise
+ * thread used last, the device's current pool, and the stream's shelf has what is needed. Likewise
  * hipMalloc and hipFree as long as one timeline orders all work of the device. Everything else
  * goes the caller's long way, which knows every case; the ordering rules are the same.
  *
- * What is inlined is the case of the thread that owns the cache's lock and finds a fit at once. It
+ * What is inlined is the case of the thread that owns the shelf's lock and finds a fit at once. It
  * calls nothing and so saves no registers. All else of the hot path is out of line.
  *
- * Locks: cache->lock.
+ * Locks: shelf->lock.
  */
-#include "core/cache/fast_path.h"
-#include "core/cache/hit.h"
+#include "core/shelf/fast_path.h"
+#include "core/shelf/hit.h"
 #include "core/backing/device_memory.h"
 
 bool ss_fast_path_init(struct ss_core *core)
@@ -35,17 +35,17 @@ void ss_hits_gate(struct ss_core *core, const _Atomic int *shut)
 
 /* ---- what the thread used last ---------------------------------------------- */
 
-/* Notes that r's thread uses tl's cache in `set`. native NULL: for hipMalloc. `frees`: it may free
- * there, too. False: the long way has to make the cache first. */
-static bool note(struct ss_recent *r, struct ss_caches *set, struct ss_timeline *tl, void *native,
+/* Notes that r's thread uses tl's shelf in `set`. native NULL: for hipMalloc. `frees`: it may free
+ * there, too. False: the long way has to make the shelf first. */
+static bool note(struct ss_recent *r, struct ss_shelves *set, struct ss_timeline *tl, void *native,
 		 uint64_t gen, bool frees)
 {
-	struct ss_stream_cache *q = set ? ss_cache_of_slot(set, ss_timeline_slot(tl)) : NULL;
+	struct ss_shelf *q = set ? ss_shelf_of_slot(set, ss_timeline_slot(tl)) : NULL;
 
 	r->gen = r->free_gen = 0;
 	if (!q)
 		return false;
-	r->cache = q;
+	r->shelf = q;
 	r->count = ss_count_of(q);
 	r->pool = set->memory->pool;
 	r->live = ss_word(q->slot, SS_BLOCK_LIVE, !native);
@@ -109,7 +109,7 @@ static inline bool is_recent(const struct ss_recent *r, uint64_t gen, const stru
 }
 
 /* owner: the thread entered as the lock's owner. That is known where this is inlined. */
-SS_INLINE void leave(struct ss_stream_cache *q, bool owner, struct ss_thread *t)
+SS_INLINE void leave(struct ss_shelf *q, bool owner, struct ss_thread *t)
 {
 	if (owner)
 		ss_bias_leave(t);
@@ -117,7 +117,7 @@ SS_INLINE void leave(struct ss_stream_cache *q, bool owner, struct ss_thread *t)
 		ss_bias_unlock(&q->lock);
 }
 
-/* ---- out of the arena ----------------------------------------------------------- */
+/* ---- out of the shelf ----------------------------------------------------------- */
 
 /* 0: zero and sizes that overflow, for which no range is searched. */
 static inline uint64_t block_size(size_t size)
@@ -135,7 +135,7 @@ static inline uint64_t classic_align(size_t size)
 SS_INLINE void hand_out(void **out, size_t size, const struct ss_recent *r, struct ss_block *b,
 			bool owner, struct ss_thread *t)
 {
-	struct ss_stream_cache *q = r->cache;
+	struct ss_shelf *q = r->shelf;
 
 	b->request = size;
 	b->id = q->id | ++q->hits;
@@ -148,18 +148,18 @@ SS_INLINE void hand_out(void **out, size_t size, const struct ss_recent *r, stru
 		leave(q, owner, t);
 }
 
-/* For the owner of the lock, where the arena has a fit at once. False: alloc_any() may know
+/* For the owner of the lock, where the shelf has a fit at once. False: alloc_any() may know
  * more. */
 SS_INLINE bool alloc_own(void **out, size_t size, const struct ss_recent *r, struct ss_thread *t,
 			 uint64_t align)
 {
-	struct ss_stream_cache *q = r->cache;
+	struct ss_shelf *q = r->shelf;
 	uint64_t rounded = block_size(size);
 	struct ss_block *b;
 
 	if (unlikely(!rounded || !ss_bias_enter(&q->lock, t)))
 		return false;
-	b = ss_arena_take_own(q, rounded, align);
+	b = ss_shelf_take_own(q, rounded, align);
 	if (unlikely(!b)) {
 		ss_bias_leave(t);
 		return false;
@@ -168,16 +168,16 @@ SS_INLINE bool alloc_own(void **out, size_t size, const struct ss_recent *r, str
 	return true;
 }
 
-/* For any thread, and with a second look. False: the arena has no such block. */
+/* For any thread, and with a second look. False: the shelf has no such block. */
 static SS_NOINLINE bool alloc_any(void **out, size_t size, struct ss_recent *r, uint64_t align)
 {
-	struct ss_stream_cache *q = r->cache;
+	struct ss_shelf *q = r->shelf;
 	uint64_t rounded = block_size(size);
 	struct ss_block *b;
 
 	if (!rounded || !ss_bias_lock_try(&q->lock))
 		return false;
-	b = ss_arena_take(q, rounded, align, false);
+	b = ss_shelf_take(q, rounded, align, false);
 	if (!b) {
 		ss_bias_unlock(&q->lock);
 		return false;
@@ -186,7 +186,7 @@ static SS_NOINLINE bool alloc_any(void **out, size_t size, struct ss_recent *r, 
 	return true;
 }
 
-/* ---- into the arena --------------------------------------------------------------- */
+/* ---- into the shelf --------------------------------------------------------------- */
 
 /* The block of the pool that starts at addr. It may be anybody's by now, or NULL. */
 SS_INLINE struct ss_block *block_at(struct ss_core *core, const struct ss_recent *r, uint64_t addr)
@@ -199,12 +199,12 @@ SS_INLINE struct ss_block *block_at(struct ss_core *core, const struct ss_recent
 		       NULL;
 }
 
-/* b, which lies at addr, goes into the arena. Lock held; it is released. False: b is not a live
- * block of the cache. */
+/* b, which lies at addr, goes into the shelf. Lock held; it is released. False: b is not a live
+ * block of the shelf. */
 SS_INLINE bool take_back(const struct ss_recent *r, struct ss_block *b, uint64_t addr, bool owner,
 			 struct ss_thread *t)
 {
-	struct ss_stream_cache *q = r->cache;
+	struct ss_shelf *q = r->shelf;
 	struct ss_timeline *tl = r->tl;
 
 	if (unlikely(!ss_claim_hit(b, r->live, addr))) {
@@ -215,7 +215,7 @@ SS_INLINE bool take_back(const struct ss_recent *r, struct ss_block *b, uint64_t
 	ss_uncover(tl); /* after the position: a record in between covers it */
 	q->frees++;
 	ss_count_less(r->count, b->size);
-	ss_arena_put_own(q, b);
+	ss_shelf_put_own(q, b);
 	leave(q, owner, t);
 	return true;
 }
@@ -223,7 +223,7 @@ SS_INLINE bool take_back(const struct ss_recent *r, struct ss_block *b, uint64_t
 /* For any thread. */
 static SS_NOINLINE bool free_any(const struct ss_recent *r, struct ss_block *b, uint64_t addr)
 {
-	return ss_bias_lock_try(&r->cache->lock) && take_back(r, b, addr, false, NULL);
+	return ss_bias_lock_try(&r->shelf->lock) && take_back(r, b, addr, false, NULL);
 }
 
 /* ---- hipMallocAsync, hipFreeAsync ---------------------------------------------- */
@@ -283,7 +283,7 @@ int ss_hit_free(void *ptr, void *native, struct ss_core *core, ss_miss_free *mis
 	b = block_at(core, r, (uintptr_t)ptr);
 	if (unlikely(!b))
 		return miss(ptr, native);
-	if (unlikely(!ss_bias_enter(&r->cache->lock, t)))
+	if (unlikely(!ss_bias_enter(&r->shelf->lock, t)))
 		return free_again(ptr, native, core, miss);
 	return likely(take_back(r, b, (uintptr_t)ptr, true, t)) ? SS_OK : miss(ptr, native);
 }
@@ -312,7 +312,7 @@ static SS_NOINLINE bool classic_free_refill(struct ss_core *core, const void *pt
 	int dev = -1;
 
 	for (int d = 0; seg && d < core->devices && dev < 0; d++) {
-		struct ss_caches *set = atomic_load(&core->fast->classic[d]);
+		struct ss_shelves *set = atomic_load(&core->fast->classic[d]);
 
 		if (set && set->memory->pool == seg->pool)
 			dev = d;
@@ -335,7 +335,7 @@ int ss_hit_classic_free(struct ss_core *core, void *ptr, bool (*may)(int dev))
 	b = block_at(core, r, (uintptr_t)ptr);
 	if (unlikely(!b || !may(r->dev)))
 		return -1;
-	if (likely(ss_bias_enter(&r->cache->lock, t)))
+	if (likely(ss_bias_enter(&r->shelf->lock, t)))
 		return likely(take_back(r, b, (uintptr_t)ptr, true, t)) ? r->dev : -1;
 	return free_any(r, b, (uintptr_t)ptr) ? r->dev : -1;
 }
