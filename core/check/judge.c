@@ -101,15 +101,16 @@ bool judge_use(struct ss_check *c, struct block *b, struct stream *s, struct ss_
 	return true;
 }
 
-/* The same of the range that the program's own pool has handed out there. Who passes the address of
- * the whole block need not mean the range that begins with it. */
+/* The same of the range that the program's own pool has handed out there. A command on more bytes
+ * is the pool's. A kernel that is given the address of the whole block need not mean the range that
+ * begins with it. */
 static void judge_mark(struct ss_check *c, const struct block *b, struct stream *s,
 		       const struct ss_finding *use)
 {
 	struct ss_finding f = *use;
 	struct block *m = mark_around(c, (void *)(uintptr_t)use->address);
 
-	if (!m)
+	if (!m || use->bytes > m->end - use->address)
 		return;
 	block_describe(m, &f);
 	f.possible |= use->use.kernel && use->address == b->base;

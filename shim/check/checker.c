@@ -146,7 +146,8 @@ static void before_exit(void)
 	exit_looked = true;
 	ss_check_padded(ss_check_state, list_add, &l);
 	bool idle = ss_padding_all_idle();
-	ss_read_look(true); /* which fills have been lost? */
+	if (idle)
+		ss_read_look(true); /* which fills have been lost? */
 	for (size_t i = 0; i < l.count; i++)
 		if (idle)
 			ss_padding_read_live(&l.at[i].about, l.at[i].padding);
@@ -328,7 +329,6 @@ static bool touch(struct ss_timeline *tl, enum ss_access access, const void *ptr
 	}
 	if (access == SS_WRITES)
 		o.origin = call->origin;
-
 	if (!tl || !ptr)
 		return true;
 	if (!node && !ss_timeline_capturing(tl)) {

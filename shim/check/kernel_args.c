@@ -385,15 +385,18 @@ static const char *packed_of(void *const *extra, size_t *size)
 	return buffer;
 }
 
-/* Is there no other argument that the kernel only reads, or only writes, as it does this one? */
+/* Is this what the kernel is for? It has no other argument that it only reads, or only writes, as
+ * it does this one. One with more than two pointers may have some that it seldom uses. */
 static bool is_sole(const struct kernel *k, const struct ss_kernel_arg *a)
 {
-	unsigned same = 0;
+	unsigned same = 0, pointers = 0;
 
-	for (uint32_t i = 0; i < k->count; i++)
+	for (uint32_t i = 0; i < k->count; i++) {
+		pointers += k->arg[i].pointer;
 		same += k->arg[i].pointer && k->arg[i].reads == a->reads &&
 			k->arg[i].writes == a->writes;
-	return same == 1;
+	}
+	return same == 1 && pointers <= 2;
 }
 
 bool ss_kernel_args(const void *function, bool host, void *const *args, void *const *extra,

@@ -22,7 +22,7 @@ struct ss_operand {
 	bool ours;             /* it lies in memory of the pools, as ss_operands_talk() has found */
 	const char *kernel;    /* of which it is an argument */
 	uint32_t argument, at; /* which one, and where in it */
-	bool sole; /* it is the only argument that the kernel only reads, or only writes */
+	bool sole;             /* this argument is what the kernel is for */
 	bool in_rows;
 	struct ss_check_rows rows; /* if `in_rows`: the bytes of the range that are used */
 	uint64_t origin;           /* of what is written there; 0: it is not known */

@@ -57,3 +57,7 @@ __kernel void consume(__global const unsigned char *restrict p)
 __kernel void choose(__global const unsigned char *restrict p, __global const unsigned char *restrict q)
 {
 }
+
+__kernel void bias(__global float *p, __global float *q, __global const float *restrict r, int use)
+{
+}

@@ -25,8 +25,9 @@ static void no_real_code(void)
 hipFunction_t kernel(const char *name)
 {
 	static const char *const kernels[] = {
-		"fill",   "pi", "copy",    "ppih", "in_struct", "is", "number", "l",  "write", "pl",
-		"hidden", "ll", "produce", "w",    "consume",   "c",  "choose", "rq", NULL};
+		"fill",    "pi",    "copy",   "ppih",   "in_struct", "is",      "number",
+		"l",       "write", "pl",     "hidden", "ll",        "produce", "w",
+		"consume", "c",     "choose", "rq",     "bias",      "ppci",    NULL};
 	static struct code_writer image;
 	hipModule_t module;
 	hipFunction_t f;

@@ -134,6 +134,7 @@ static void whole_block_is_cleared(void)
 	hand_out(p, a); /* in one piece again */
 	OK(hipMemsetAsync(p, 0, BYTES, a));
 	give_back(p, a);
+	OK(hipMemsetAsync(p, 0, BYTES, a)); /* by the pool */
 }
 
 static void other_addresses(void)

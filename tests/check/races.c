@@ -304,6 +304,15 @@ static void kernel_may_choose(void)
 	upload(p, h, b);
 }
 
+static void kernel_with_an_option(void)
+{
+	void *p = shared(), *q = get(a), *r = get(a), *h = pinned();
+	int use = 0;
+
+	launch("bias", a, (void *[]){&q, &r, &p, &use});
+	upload(p, h, b);
+}
+
 static void three_streams(void)
 {
 	void *p = shared(), *q = get(c);
@@ -346,6 +355,7 @@ const struct program wrong_races[] = {
 	{"race-kernel-reads-what-is-written", kernel_reads_what_is_written,
 	 "race hipModuleLaunchKernel 1 2"},
 	{"race-kernel-may-choose", kernel_may_choose, "possible race hipMemcpyAsync 2 1"},
+	{"race-kernel-with-an-option", kernel_with_an_option, "possible race hipMemcpyAsync 2 1"},
 	{"race-three-streams", three_streams, "race hipMemcpyAsync 3 2"},
 	{"race-download", download, "race hipMemcpyAsync 2 1"},
 	{0},
