@@ -55,6 +55,19 @@ for path, text in texts.items():
         if name not in words and '"%s"' % name.split('_', 1)[1] not in code:
             wrong(path, m.start(), 'there is no variable %s' % name)
 
+# Each tuned number of the core stands in docs/constants.md, with its value.
+rows = {(m.group(3), m.group(1)): m.group(2) for m in
+        re.finditer(r'^\| `(\w+)` \| `([^`]+)` \| [^|]+ \| (\S+) \|', texts['docs/constants.md'], re.M)}
+for path in glob.glob('core/*.[ch]') + glob.glob('core/[!c]*/*.[ch]'):
+    for m in re.finditer(r'^#define ([A-Z_]+) +(\(?[0-9][^/\n]*?) *(?:/\*.*)?$', open(path).read(), re.M):
+        if 'SS_' in m.group(2):
+            continue # made of others
+        if path.endswith('.c') and (path, m.group(1)) not in rows:
+            bad.append('%s: %s has no row in docs/constants.md' % (path, m.group(1)))
+        if rows.pop((path, m.group(1)), m.group(2)) != m.group(2):
+            bad.append('docs/constants.md: %s is %s in %s' % (m.group(1), m.group(2), path))
+bad += ['docs/constants.md: there is no %s in %s' % (name, path) for path, name in rows]
+
 # Prose fits on a screen. Tables, code and links to pictures may be wider.
 for path, text in texts.items():
     for number, line in enumerate(text.split('\n'), 1):
