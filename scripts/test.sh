@@ -133,6 +133,10 @@ if [ $quick = 0 ]; then
 	scripts/fuzz.sh --fixed
 	judge $? "scripts/fuzz.sh found something"
 
+	echo "== rent"
+	scripts/rent.sh "$build-rent"
+	judge $? "scripts/rent.sh: a rule earns nothing, or docs/placement.md has other figures"
+
 	run "$build-asan" "unit oracle concurrent sim shim" -Dwerror=true -Dcommand=enabled -Dbench=false -Db_sanitize=address,undefined
 	run "$build-tsan" "oracle concurrent sim shim" -Dwerror=true -Dcommand=enabled -Dbench=false -Db_sanitize=thread
 
