@@ -79,7 +79,7 @@ static void check_pool(struct checker *c, struct ss_pool *pool)
 		check_segment(c, seg);
 	check_index(c, &pool->mem.completed, SS_SLOT_COMPLETED, 0);
 	SS_SHELVES_EACH(q, &pool->shelves)
-	check_index(c, &q->free, q->slot, q->slot + 1);
+		check_index(c, &q->free, q->slot, q->slot + 1);
 	for (const struct ss_block *b = pool->all.oldest; b; b = b->right)
 		queued += b->size;
 	if (c->live != ss_used(&pool->shelves))

@@ -49,8 +49,7 @@ static uint64_t movable(struct ss_pool *pool)
 
 	SS_INDEX_EACH(b, &pool->mem.completed)
 		bytes += ss_memory_movable(&pool->mem, b);
-	SS_SHELVES_EACH(q, &pool->shelves)
-	{
+	SS_SHELVES_EACH(q, &pool->shelves) {
 		if (!ss_shelf_free_hint(q))
 			continue;
 		ss_bias_visit(&q->lock);
@@ -129,8 +128,7 @@ static void ask(struct ss_request *r, enum whom whom)
 					 ss_timeline_kind(r->tl) == SS_TL_NULL);
 		return;
 	}
-	SS_SHELVES_EACH(q, &pool->shelves)
-	{
+	SS_SHELVES_EACH(q, &pool->shelves) {
 		uint64_t n = ss_timeline_now(q->tl), free = ss_shelf_free_hint(q);
 
 		if (!free)
@@ -156,8 +154,8 @@ static bool is_told(struct ss_request *r, enum whom whom, bool *waits)
 	if (whom == DEVICE)
 		return ss_fences_coming(core, r->pool->mem.dev, waits);
 	SS_SHELVES_EACH(q, &r->pool->shelves)
-	if (ss_shelf_free_hint(q) && ss_fence_coming(core, q->tl, waits))
-		return true;
+		if (ss_shelf_free_hint(q) && ss_fence_coming(core, q->tl, waits))
+			return true;
 	return false;
 }
 

@@ -31,8 +31,8 @@ static void fence_everything(struct ss_pool *pool)
 
 	reclaim(pool);
 	SS_SHELVES_EACH(q, &pool->shelves)
-	if (ss_shelf_free_hint(q))
-		fence(core, q->tl);
+		if (ss_shelf_free_hint(q))
+			fence(core, q->tl);
 	while (atomic_load(&pool->all.bytes) && (tl = ss_all_open(core, pool->mem.dev, &i, &n)))
 		fence(core, tl);
 	reclaim(pool);
@@ -182,8 +182,7 @@ enum ss_next ss_step_device_wait(struct ss_request *r)
 
 	if (!r->tl || !atomic_load(&pool->internal))
 		return SS_NEXT;
-	SS_SHELVES_EACH(q, &pool->shelves)
-	{
+	SS_SHELVES_EACH(q, &pool->shelves) {
 		if (q == r->shelf || !(n = waiting_mark(q, r->size)) ||
 		    !ss_fence_gate(ss_core_of(pool), r->tl, q->tl, n))
 			continue;
@@ -224,8 +223,8 @@ static void in_flight(struct ss_pool *pool, struct flight *f)
 
 	ss_pool_lock(pool);
 	SS_SHELVES_EACH(q, &pool->shelves)
-	if (ss_shelf_free_hint(q))
-		waits_for(pool, f, q->tl, ss_timeline_now(q->tl));
+		if (ss_shelf_free_hint(q))
+			waits_for(pool, f, q->tl, ss_timeline_now(q->tl));
 	while (pool->all.oldest && !f->fenced &&
 	       (tl = ss_all_open(ss_core_of(pool), pool->mem.dev, &i, &n)))
 		waits_for(pool, f, tl, n);

@@ -17,8 +17,7 @@ static uint64_t survey(struct ss_pool *pool, uint64_t *largest, const struct vis
 {
 	uint64_t in_flight = atomic_load(&pool->all.bytes);
 
-	SS_SHELVES_EACH(q, &pool->shelves)
-	{
+	SS_SHELVES_EACH(q, &pool->shelves) {
 		uint64_t bytes;
 
 		ss_bias_visit(&q->lock);

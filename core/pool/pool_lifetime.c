@@ -36,8 +36,7 @@ static void reset_counts(struct ss_pool *pool)
 {
 	struct ss_core *core = ss_core_of(pool);
 
-	SS_SHELVES_ALL(q, &pool->shelves)
-	{
+	SS_SHELVES_ALL(q, &pool->shelves) {
 		ss_bias_visit(&q->lock);
 		q->id = ss_shelf_new_ids(core);
 		q->hits = q->frees = 0;

@@ -115,8 +115,8 @@ void ss_reclaim_all(struct ss_pool *pool)
 	uint64_t count = take_all(pool);
 
 	SS_SHELVES_EACH(q, &pool->shelves)
-	if (ss_shelf_free_hint(q))
-		count += take_completed(pool, q);
+		if (ss_shelf_free_hint(q))
+			count += take_completed(pool, q);
 	count_settled(pool, count);
 }
 
@@ -125,7 +125,7 @@ uint64_t ss_pool_free_hint(struct ss_pool *pool)
 	uint64_t bytes = pool->mem.completed.bytes + atomic_load(&pool->all.bytes);
 
 	SS_SHELVES_ALL(q, &pool->shelves)
-	bytes += ss_shelf_free_hint(q);
+		bytes += ss_shelf_free_hint(q);
 	return bytes;
 }
 
@@ -193,8 +193,7 @@ static uint64_t ordered_bytes(struct ss_pool *pool, struct ss_timeline *x,
 	struct ordered o;
 	uint64_t bytes = 0;
 
-	SS_SHELVES_EACH(q, &pool->shelves)
-	{
+	SS_SHELVES_EACH(q, &pool->shelves) {
 		if (!ordered_of(pool, x, clock, q, &o))
 			continue;
 		ss_bias_visit(&q->lock);
@@ -217,8 +216,8 @@ unsigned ss_reclaim_ordered(struct ss_pool *pool, struct ss_timeline *x,
 	if (have + ordered_bytes(pool, x, clock) < size)
 		return 0;
 	SS_SHELVES_EACH(q, &pool->shelves)
-	if (ordered_of(pool, x, clock, q, &o) && move_ordered(pool, x, q, &o))
-		rules |= o.all ? SS_RULE_IMPLICIT : SS_RULE_EVENT;
+		if (ordered_of(pool, x, clock, q, &o) && move_ordered(pool, x, q, &o))
+			rules |= o.all ? SS_RULE_IMPLICIT : SS_RULE_EVENT;
 	return rules;
 }
 

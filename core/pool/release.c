@@ -123,7 +123,7 @@ void ss_pool_drop_memory(struct ss_pool *pool, enum ss_drop how)
 		ss_shelves_freeze(&pool->shelves, false);
 	}
 	SS_SHELVES_ALL(q, &pool->shelves)
-	ss_shelf_clear(q);
+		ss_shelf_clear(q);
 	pool->all.oldest = NULL;
 	atomic_store(&pool->all.bytes, 0);
 	ss_pool_unlock(pool);

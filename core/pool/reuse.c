@@ -110,7 +110,7 @@ static bool fits_closer(const struct ss_request *r, const struct ss_block *than)
 /* From the stream's shelf, with what lies completed beside it. The parts of a stream's memory may
  * have completed in the middle of its round, so an idle segment is not cut where a completed range
  * fits closer. */
-static struct ss_block *from_arena(struct ss_request *r)
+static struct ss_block *from_shelf(struct ss_request *r)
 {
 	struct ss_shelf *q = r->shelf;
 	struct ss_block *b, *idle;
@@ -176,7 +176,7 @@ bool ss_look(struct ss_request *r, uint64_t *rule)
 
 	r->left_uncut = 0;
 	if (r->shelf)
-		b = from_arena(r);
+		b = from_shelf(r);
 	if (ss_request_serve(r, b, rule ? rule : &st->reuse_same_stream))
 		return true;
 	b = from_completed(r, &before);
@@ -309,8 +309,7 @@ static unsigned list_asked(struct ss_request *r, struct asked *want)
 
 	/* From the stream that is next on, then from the first on. */
 	for (int round = 0; round < 2 && atomic_load(&pool->opportunistic); round++)
-		SS_SHELVES_EACH(q, &pool->shelves)
-		{
+		SS_SHELVES_EACH(q, &pool->shelves) {
 			if (count == ASKED)
 				break;
 			if (q == r->shelf || (q->slot < first) != (round == 1) ||

@@ -18,7 +18,7 @@ static uint64_t in_flight(const struct ss_pool *pool)
 	uint64_t bytes = atomic_load(&pool->all.bytes);
 
 	SS_SHELVES_EACH(q, &pool->shelves)
-	bytes += ss_shelf_free_hint(q);
+		bytes += ss_shelf_free_hint(q);
 	return bytes;
 }
 
@@ -39,8 +39,7 @@ __attribute__((no_sanitize("thread"))) static void read_counts(struct ss_pool *p
 
 	*s = pool->st;
 	s->allocations += pool->ids;
-	SS_SHELVES_ALL(q, &pool->shelves)
-	{
+	SS_SHELVES_ALL(q, &pool->shelves) {
 		if (!late)
 			ss_bias_visit(&q->lock);
 		s->allocations += q->hits;

@@ -122,10 +122,10 @@ struct ss_shelf *ss_shelf_after(const struct ss_shelves *set, const struct ss_sh
 void ss_shelves_freeze(struct ss_shelves *set, bool on)
 {
 	SS_SHELVES_EACH(q, set)
-	if (on)
-		ss_bias_visit(&q->lock);
-	else
-		ss_bias_unlock(&q->lock);
+		if (on)
+			ss_bias_visit(&q->lock);
+		else
+			ss_bias_unlock(&q->lock);
 }
 
 void ss_shelf_clear(struct ss_shelf *q)

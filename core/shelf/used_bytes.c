@@ -88,7 +88,7 @@ uint64_t ss_used(struct ss_shelves *set)
 	if (atomic_load(&set->counter) != SHARED)
 		return sum;
 	SS_SHELVES_ALL(q, set)
-	sum += ss_get(&q->count.used);
+		sum += ss_get(&q->count.used);
 	/* The allocation and the free of a block may be seen out of order. */
 	return (int64_t)sum < 0 ? 0 : sum;
 }
@@ -102,8 +102,7 @@ uint64_t ss_used_high(struct ss_shelves *set)
 
 void ss_used_reset(struct ss_shelves *set, bool to_zero)
 {
-	SS_SHELVES_ALL(q, set)
-	{
+	SS_SHELVES_ALL(q, set) {
 		ss_bias_visit(&q->lock);
 		if (to_zero)
 			ss_put(&q->count.used, 0);
