@@ -145,7 +145,7 @@ static void add_pending(struct snapshot *s, struct sim_queue *q)
 {
 	uint64_t seq = atomic_load(&q->enqueued);
 
-	if (seq && !sim_queue_done(q, seq))
+	if (seq)
 		add_queue(s, q, seq);
 }
 
