@@ -141,7 +141,7 @@ static void add_queue(struct snapshot *s, struct sim_queue *q, uint64_t seq)
 	s->d[s->n++] = (struct sim_position){sim_queue_ref(q), seq};
 }
 
-static void add_pending(struct snapshot *s, struct sim_queue *q)
+static void add_enqueued(struct snapshot *s, struct sim_queue *q)
 {
 	uint64_t seq = atomic_load(&q->enqueued);
 
@@ -158,17 +158,17 @@ static void wait_all(struct snapshot *s)
 	free(s->d);
 }
 
-/* The pending work of the null queue and of what is joined to it. */
-static struct snapshot null_pending(int device)
+/* What is enqueued on the null queue and on those that are joined to it. */
+static struct snapshot null_enqueued(int device)
 {
 	struct snapshot s = {0};
 
 	lock(device);
 	if (dev[device].null)
-		add_pending(&s, dev[device].null);
+		add_enqueued(&s, dev[device].null);
 	EACH_QUEUE(b, device)
 		if (b->blocking)
-			add_pending(&s, b);
+			add_enqueued(&s, b);
 	unlock(device);
 	return s;
 }
@@ -181,7 +181,7 @@ void sim_queue_drain(struct sim_queue *q)
 		sim_queue_wait(q, atomic_load(&q->enqueued));
 		return;
 	}
-	s = null_pending(q->device);
+	s = null_enqueued(q->device);
 	wait_all(&s);
 }
 
@@ -191,9 +191,9 @@ void sim_device_drain(int device)
 
 	lock(device);
 	if (dev[device].null)
-		add_pending(&s, dev[device].null);
+		add_enqueued(&s, dev[device].null);
 	EACH_QUEUE(b, device)
-		add_pending(&s, b);
+		add_enqueued(&s, b);
 	unlock(device);
 	wait_all(&s);
 }
@@ -215,13 +215,15 @@ void sim_device_finish(int device)
 
 bool sim_null_idle(int device)
 {
-	struct snapshot s = null_pending(device);
-	size_t n = s.n;
+	struct snapshot s = null_enqueued(device);
+	bool idle = true;
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < s.n; i++) {
+		idle &= sim_queue_done(s.d[i].queue, s.d[i].seq);
 		sim_queue_unref(s.d[i].queue);
+	}
 	free(s.d);
-	return n == 0;
+	return idle;
 }
 
 void sim_device_drop(int device)
