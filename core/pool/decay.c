@@ -159,6 +159,16 @@ static void find_next(struct ss_pool *pool, struct look *k)
 		k->overdue = true;
 }
 
+/* The watcher may ask as soon as anybody looks. Returns when that is. */
+static uint64_t look_soon(struct ss_device_pools *d)
+{
+	uint64_t at = atomic_load(&d->next_look), again = atomic_load(&d->asks_again);
+
+	while (again > at && !atomic_compare_exchange_weak(&d->asks_again, &again, at))
+		;
+	return at;
+}
+
 /* Looks for old memory, too, if no other thread does; else only for what has to go at once. Returns
  * in how many ms to look again. */
 static uint64_t look_by_age(struct ss_core *core, int dev, struct look *k)
@@ -172,6 +182,7 @@ static uint64_t look_by_age(struct ss_core *core, int dev, struct look *k)
 		return apart(core);
 	}
 	k->ages = true;
+	atomic_store(&d->synchronized, false);
 	atomic_store(&d->next_look, k->now + apart(core));
 	look(core, dev, k);
 	SS_POOLS_EACH(pool, core, dev)
@@ -189,6 +200,8 @@ static uint64_t look_by_age(struct ss_core *core, int dev, struct look *k)
 			k->next_due = ss_min(k->next_due, retry);
 	}
 	atomic_store(&d->asks_again, ss_min(retry, k->next_due));
+	if (atomic_load(&d->synchronized))
+		k->next_due = ss_min(k->next_due, look_soon(d));
 	atomic_store(&d->looking, false);
 	return k->next_due == UINT64_MAX ? UINT64_MAX : k->next_due - k->now;
 }
@@ -267,10 +280,15 @@ void ss_decay_synchronized(struct ss_core *core, int dev, bool idle)
 	/* A stream that was destroyed may still run. Only a device-wide wait waits for it. */
 	k.device_idle = idle && !ss_zombies_poll(core, dev);
 	if (why & (OVERDUE | UNWATCHED) &&
-	    (!core->opt.decay_ms || k.now >= atomic_load(&d->next_look)))
+	    (!core->opt.decay_ms || k.now >= atomic_load(&d->next_look))) {
 		wake_in(core, look_by_age(core, dev, &k));
-	else if (why & WANTED)
-		look(core, dev, &k);
+	} else {
+		/* It may be the last for a long time, and the device be idle from now on. */
+		if (why & OVERDUE && !atomic_exchange(&d->synchronized, true))
+			wake_in(core, ss_minus(look_soon(d), k.now));
+		if (why & WANTED)
+			look(core, dev, &k);
+	}
 }
 
 void ss_decay_run(struct ss_core *core, int dev, bool device_idle)

@@ -170,6 +170,15 @@ static bool look(struct ss_request *r, enum whom whom)
 				  &r->wait.turn);
 }
 
+/* Has the oldest block that hipMalloc waits for completed? Then whoever saw it may be another
+ * thread, and a look of our own finds nothing new. Pool lock held. */
+static bool has_completed(const struct ss_request *r)
+{
+	const struct ss_block *b = r->tl ? NULL : r->pool->all.oldest;
+
+	return b && ss_pool_mark_done(r->pool, SS_SLOT_ALL, b->n);
+}
+
 /* What has completed is there for r. SS_AGAIN: so the pool need not set a new peak; SS_NEXT: it
  * is not enough. Pool lock held. */
 static enum ss_next gather(struct ss_request *r)
@@ -192,7 +201,7 @@ static enum ss_next wait_for(struct ss_request *r, enum whom whom)
 		ss_pool_unlock(pool);
 		moved = look(r, whom);
 		ss_pool_lock(pool);
-		if (moved || waits)
+		if (moved || waits || has_completed(r))
 			next = gather(r);
 	}
 	if (next == SS_NEXT && (r->wait.us == before || r->wait.over))
@@ -216,7 +225,7 @@ static enum ss_next try_wait(struct ss_request *r, enum whom whom)
 	moved = ss_poll_some(pool);
 	ss_pool_lock(pool);
 	/* The device may have been there already. */
-	if (moved)
+	if (moved || has_completed(r))
 		next = gather(r);
 	if (next == SS_NEXT && is_told(r, whom, &waits) && ss_wait_turn(r))
 		next = wait_for(r, whom);

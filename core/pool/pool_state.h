@@ -75,6 +75,7 @@ struct ss_pools {
 		atomic_bool looking;         /* a thread looks for old memory; guards `retries` */
 		unsigned retries;            /* looks in a row after which something was overdue */
 		_Atomic uint64_t asks_again; /* ms: the watcher asks the device no earlier; or 0 */
+		atomic_bool synchronized;    /* since the last look, too early for another */
 		_Atomic(struct ss_timeline *) busy; /* not at its end when a thread asked last */
 		struct ss_pool_stats ended;         /* of pools that are no more; lock */
 		uint64_t ended_count;

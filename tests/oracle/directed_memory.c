@@ -170,6 +170,31 @@ static void decay_overdue(void)
 	}
 }
 
+/* The program is silent after a synchronization that comes soon after a look. The device was busy
+ * in that look, and is not any more: the watcher does not wait as long as for a busy one. */
+static void decay_goes_silent(void)
+{
+	struct op tick = {.kind = OP_TICK, .n = 32000}, bit = {.kind = OP_TICK, .n = 10};
+	struct op run = {.kind = OP_ADVANCE, .a = 1, .b = 255};
+	struct ss_core *core = W->core;
+
+	ss_decay_watch(core, count_woken, NULL);
+	D(stream(0, NB), alloc(0, S(0), BIG), kernel(S(0)), stall(S(0)), free_(0, S(0)));
+	for (int i = 0; i < 10; i++) {
+		D(tick);
+		CHECK(ss_decay_next(core, 0) < 32000 && given() == BIG);
+	}
+	D((struct op){.kind = OP_RELEASE}, run, bit);
+	woken = 0;
+	for (int i = 0; i < 3; i++)
+		D(ssync(S(0)));
+	CHECK(woken == 1 && woken_ms <= 251 && given() == BIG);
+	D((struct op){.kind = OP_TICK, .n = 251});
+	CHECK(ss_decay_next(core, 0) <= 1000 && given() == BIG);
+	D((struct op){.kind = OP_TICK, .n = 1001});
+	CHECK(ss_decay_next(core, 0) == UINT64_MAX && given() == 0);
+}
+
 /* A look in the middle of a stream's round leaves the round with the memory that it had: no segment
  * of the stream is cut where a completed one fits. */
 static void looks_within_round(void)
@@ -403,6 +428,7 @@ const struct d_test directed_memory[] = {
 	{"decay_watched_where_release_waits", decay_watched, .release_waits = true},
 	T(looks_within_round),
 	{"decay_overdue", decay_overdue, .release_waits = true},
+	{"decay_goes_silent", decay_goes_silent, .release_waits = true},
 	{"late_fence", late_fence, .vram = 48},
 	{"internal", internal, .vram = 48},
 	T(busy_left_alone),

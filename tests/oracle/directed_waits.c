@@ -45,6 +45,23 @@ static void malloc_not_long(void)
 	D((struct op){.kind = OP_RELEASE});
 }
 
+/* There is nothing to wait for where the question whether a command needs the host has already
+ * shown that the oldest has completed. */
+static void malloc_seen_before(void)
+{
+	const struct op others[] = {advance()};
+
+	for (int i = 0; i < 3; i++)
+		D(calloc_(i, BIG));
+	D(stall(NUL), host(NUL));
+	for (int i = 0; i < 3; i++)
+		D(cfree(i, false));
+	D(calloc_(3, BIG)); /* it records the fence */
+	D(release());
+	d_beside(others, 1, calloc_(4, BIG));
+	CHECK(given() == 4 * BIG && W->now_ms == 0);
+}
+
 /* The same where everything took long before. */
 static void malloc_not_always(void)
 {
@@ -352,6 +369,7 @@ static void waits_where_nothing_moves(void)
 const struct d_test directed_waits[] = {
 	WAITS(malloc_waits),
 	WAITS(malloc_not_long),
+	WAITS(malloc_seen_before),
 	WAITS(malloc_not_always),
 	WAITS(malloc_not_in_capture),
 	WAITS(stream_waits),
