@@ -30,7 +30,7 @@ static void print_backing(FILE *f, int dev)
 	fputc('\n', f);
 }
 
-/* Composed in memory first, so that lines of other threads do not come between. */
+/* The banner is composed in memory first, so that other threads' lines do not mix with it. */
 void ss_banner(int devices)
 {
 	const struct ss_runtime *rt = ss_runtime();

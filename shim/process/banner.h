@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What SOMASHIM_VERBOSE prints when the shim starts. */
+/* The banner that SOMASHIM_VERBOSE prints when the shim starts. */
 #ifndef SS_SHIM_BANNER_H
 #define SS_SHIM_BANNER_H
 

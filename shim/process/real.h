@@ -22,8 +22,8 @@ struct ss_real {
 
 extern struct ss_real ss_real __attribute__((visibility("hidden")));
 
-/* Finds them. Makes no call into the runtime, so it starts nothing. Any thread, any number of
- * times. False: no runtime is loaded yet. */
+/* Finds the real functions. Makes no call into the runtime, so it does not start the runtime. Any
+ * thread, any number of times. False: no runtime is loaded yet. */
 bool ss_real_resolve(void);
 bool ss_real_resolved(void);
 /* The result of a call to a function that the runtime does not have. */
