@@ -111,8 +111,8 @@ static hipStream_t stream_of_launch(const char *launch, bool host)
 	return stream;
 }
 
-/* Orders later work of all streams of the list, or of the first one only, after the work that is on
- * all of them now. */
+/* Every stream of the list reaches this point before all of them, or only the first one,
+ * continue. */
 static void meet(const char *list, unsigned int count, bool host)
 {
 	for (unsigned int i = 0; ss_checking && i < count; i++)
