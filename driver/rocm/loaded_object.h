@@ -12,8 +12,8 @@ bool ss_elf_exports(const struct dl_phdr_info *info, const char *name);
 /* The address that the object gives to this name, without regard to symbol versions; NULL if
  * it does not define the name. Not for thread-local or indirect (IFUNC) symbols. */
 void *ss_elf_symbol(const struct dl_phdr_info *info, const char *name);
-/* Is the object a HIP runtime? One registers code objects too; another interposer has no reason
- * to. */
+/* Is the object a HIP runtime? A runtime also registers code objects; another interposer has no
+ * reason to. */
 bool ss_elf_is_hip(const struct ss_elf *elf);
 /* Whether the object defines the name as a function. */
 bool ss_elf_function(const struct ss_elf *elf, const char *name);
