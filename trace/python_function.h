@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of Python in recordings. Those of several recordings are one if name and file are the
- * same. */
+/* Functions of Python in recordings. Functions of several recordings are one if name and file are
+ * the same. */
 #ifndef SS_TRACE_PYTHON_FUNCTION_H
 #define SS_TRACE_PYTHON_FUNCTION_H
 
