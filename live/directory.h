@@ -49,7 +49,7 @@ enum ss_live_process ss_live_look(const struct ss_live_name *name, uint64_t spac
 void ss_live_clean(const char *directory);
 
 /* Calls `each` for every page in `directory` that may be read: a regular file of the right size
- * that belongs to the caller, or to anybody if the caller is root. Pages whose process has ended
+ * that belongs to the caller, or to any user if the caller is root. Pages whose process has ended
  * are removed and not shown. False with errno set: the directory cannot be read. */
 typedef void ss_live_each(const char *path, const struct ss_live_name *name,
 			  enum ss_live_process state, void *arg);

@@ -22,7 +22,7 @@ const char *ss_kernel_root(void)
 	return root ? root : "";
 }
 
-/* The begin of a file, with 0 at its end. False: it cannot be read. */
+/* Reads the beginning of a file, and ends it with 0. False: the file cannot be read. */
 static bool read_file(const char *path, char *out, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

@@ -296,7 +296,7 @@
 	  (hipMemPoolPtrExportData *data, void *ptr), (data, ptr)) \
 	E(GUARD, 0, hipMemPoolImportPointer, 501, 502, \
 	  (void **ptr, hipMemPool_t pool, hipMemPoolPtrExportData *data), (ptr, pool, data)) \
-	/* How much memory a device has. */ \
+	/* The amount of memory of a device. */ \
 	E(SERVE, 0, hipDeviceTotalMem, 402, 502, (size_t *bytes, hipDevice_t dev), (bytes, dev)) \
 	E(SERVE, 0, hipGetDeviceProperties, 402, 502, (SS_OLD_PROPERTIES *prop, int dev), (prop, dev)) \
 	E(SERVE, 0, hipGetDevicePropertiesR0000, 402, 604, (void *prop, int dev), (prop, dev)) \

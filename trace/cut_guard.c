@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The handler of SIGBUS behind cut_guard.h. No lock. */
+/* The handler of SIGBUS for cut_guard.h. No lock. */
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>

@@ -14,8 +14,8 @@ void ss_cut_guard_mapping(void *at, size_t size);
 /* Call it before the mapping is undone. Does nothing for a mapping without a guard. */
 void ss_cut_guard_end(const void *at);
 
-/* Whether `at` is in a mapping of a file that the caller writes to. If so, gives its page-aligned
- * bounds, and remembers that the file was cut. Runs in a signal handler. */
+/* Is `at` in a mapping of a file that the caller writes to? If so, the function gives the mapping's
+ * page-aligned bounds, and remembers that the file was cut. Runs in a signal handler. */
 typedef bool ss_cut_found(const void *at, void **from, size_t *size);
 
 /* The same for mappings that change: the guard asks `found`. A second call with the same function

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file of a recording. It grows by one block at a time. Room on the disk is reserved before
+ * The file of a recording, which grows by one block at a time. Room on the disk is reserved before
  * a block is mapped: a write to a mapped page without room would kill the program (SIGBUS). The
  * child of a fork does not get the mappings.
  */

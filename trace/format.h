@@ -18,12 +18,12 @@
 #define SS_TRACE_BLOCK_MAGIC 0x4b425353u /* "SSBK" */
 #define SS_TRACE_BLOCK_SIZE 65536u
 #define SS_TRACE_RECORD_MAX 2040u  /* bytes; the longest record that `words` can express */
-#define SS_TRACE_TEXT_MAX 1024u    /* bytes of a text; a longer one is cut at its end */
+#define SS_TRACE_TEXT_MAX 1024u    /* bytes of a text; the end of a longer text is cut off */
 #define SS_TRACE_FRAMES_MAX 128u   /* of one stack */
 #define SS_TRACE_SEGMENTS_MAX 16u  /* loaded segments of one module */
 #define SS_TRACE_BUILD_ID_MAX 32u
 
-/* How the recording ended. */
+/* The end of the recording. */
 enum ss_trace_state {
 	SS_TRACE_RUNNING,  /* the process runs, or it was killed */
 	SS_TRACE_CLOSED,   /* the process ended in order */

@@ -135,8 +135,8 @@ static uint32_t add_inlined(Dwfl_Module *mod, Dwarf_Die *cu, Dwarf_Addr address,
 	int n = dwarf_getscopes(cu, address, &scopes);
 	if (n <= 0)
 		return count;
-	/* The scopes of an inlined function continue where it is defined. Those that follow from
-	 * its own entry continue where it was inlined. */
+	/* The scopes of an inlined function continue at its definition. Scopes that follow from the
+	 * function's own entry continue at the place of the inlining. */
 	Dwarf_Off at = dwarf_dieoffset(&scopes[0]);
 	free(scopes);
 	scopes = NULL;

@@ -15,7 +15,7 @@
 
 struct ss_trace_reader;
 
-/* How the recording ended. */
+/* The end of the recording. */
 enum ss_trace_end {
 	SS_TRACE_END_CLOSED, /* the process ended in order */
 	SS_TRACE_END_FULL,   /* the file could not grow */
@@ -103,7 +103,8 @@ struct ss_trace_item {
 	uint64_t offset;         /* of the record in the file */
 	uint32_t tid;
 	int device;
-	uint32_t pool, stream, stack; /* numbers of definitions; 0: none. They may be undefined */
+	/* Numbers of definitions; 0: none. The definition may be missing */
+	uint32_t pool, stream, stack;
 	/* SS_TRACE_F_*, SS_TRACE_S_*, the cause of a TRIM or WAIT, the step of a PHASE, the kind
 	 * of an OUTSIDE */
 	uint32_t flags;

@@ -57,7 +57,7 @@ struct ss_trace_file_def {
 struct ss_trace_cursor {
 	const uint8_t *data;
 	uint32_t at, end;       /* bytes */
-	uint64_t base, time_ns; /* time_ns is that of the last record; it never decreases */
+	uint64_t base, time_ns; /* time_ns is the time of the last record, which never decreases */
 	uint32_t tid;
 };
 

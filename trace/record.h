@@ -131,7 +131,7 @@ void ss_trace_commit(struct ss_trace_context *c, void *record, enum ss_trace_kin
 /* Number of a pool or stream; writes its definition the first time. 0: no number is left. */
 uint32_t ss_trace_pool_id(struct ss_trace_context *c, const void *pool, int device);
 uint32_t ss_trace_stream_id(struct ss_trace_context *c, const void *stream, int device);
-/* Gives a new number to a pool or keeps that of a stream, and writes the definition. */
+/* Gives a new number to a pool, or keeps the number of a stream, and writes the definition. */
 void ss_trace_define_pool(struct ss_trace_context *c, const void *pool, int device,
 			  const char *name);
 void ss_trace_define_stream(struct ss_trace_context *c, const void *stream, int device,

@@ -12,7 +12,7 @@
 #include "trace/unwind.h"
 
 #define STACK_PROBES 32u /* slots that are looked at before the table counts as full */
-#define OWN_MAX 16u /* frames of this library in front of the caller's */
+#define OWN_MAX 16u /* frames of this library before the caller's */
 #define FRAMES (SS_TRACE_FRAMES_MAX + OWN_MAX)
 /* Once in this many events of a thread the unwinder runs in any case, to find frames without a
  * fixed size, and the dynamic linker is asked for modules that were loaded or unloaded. */

@@ -138,8 +138,8 @@ const char *ss_symbol_readable(struct ss_symbol_files *s, const char *name)
 	return text;
 }
 
-/* The name from a file of unknown origin, in a form that is safe to print. It lives as long as
- * `s`. */
+/* The name from a file of unknown origin, in a form that is safe to print. The result lives as long
+ * as `s`. */
 static const char *harmless(struct ss_symbol_files *s, const char *name)
 {
 	char *copy = name ? strdup(name) : NULL, **owned;

@@ -24,7 +24,7 @@
 #include "trace/writer.h"
 
 #define PATTERN_SIZE 4096
-/* A generation that asks the next event of a forked child to start a recording. */
+/* A generation that makes the next event of a forked child start a recording. */
 #define GENERATION_FORKED UINT64_MAX
 /* A block with less room than this is not given to another thread. */
 #define PARTIAL_LEAST 4096u

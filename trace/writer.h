@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The recording: the functions that the preload calls at each event of device memory. All functions
- * may be called by any thread at any time, also in a signal handler and while a thread ends. They
- * take no lock, allocate nothing on the heap and leave errno alone. They do nothing, at the cost of
- * one branch, while no recording runs.
+ * may be called by any thread at any time, also in a signal handler and while a thread ends. The
+ * functions take no lock, allocate nothing on the heap and leave errno alone. While no recording
+ * runs, they do nothing, at the cost of one branch.
  *
  * Sizes are bytes. `device` is the ordinal in this process, or -1. `pool` and `stream` are
  * handles or other addresses that are unique to the object; NULL is no pool, and the null

@@ -110,7 +110,7 @@ struct ss_finding {
 	/* The stream slot and position of the fill of the padding, in the caller's terms */
 	uint32_t fill_slot;
 	uint64_t fill_n;
-	uint64_t front; /* bytes in front of the block that were filled */
+	uint64_t front; /* bytes before the block that were filled */
 	struct ss_check_site alloc, free, use;
 	struct ss_check_site other; /* for RACE: the access that was enqueued before */
 	bool use_writes, other_writes;
@@ -191,15 +191,15 @@ void ss_check_blind(struct ss_check *c);
  * belong to no block. */
 void ss_check_alloc(struct ss_check *c, void *base, uint64_t size, uint64_t front, uint64_t room,
 		    const void *stream, const char *what, uint32_t stack);
-/* The padding of a block was filled, `behind` bytes of it behind the block; ss_check_block()
- * returns fill_slot and fill_n. */
+/* The padding of a block was filled, with `behind` bytes after the block; ss_check_block() returns
+ * fill_slot and fill_n. */
 void ss_check_filled(struct ss_check *c, const void *base, uint64_t behind, uint32_t fill_slot,
 		     uint64_t fill_n);
 /* Before the free. `stream` NULL: a free for which the host waits for the device. False: ptr is in
  * no live block, and nothing changed. */
 bool ss_check_free(struct ss_check *c, void *ptr, const void *stream, const char *what,
 		   uint32_t stack);
-/* That free failed: the block is live. */
+/* The free of ptr failed: the block is live. */
 void ss_check_free_failed(struct ss_check *c, void *ptr);
 /* A free was refused. */
 void ss_check_bad_free(struct ss_check *c, void *ptr, const void *stream, const char *what,

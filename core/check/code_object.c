@@ -216,8 +216,8 @@ static bool take_entry(const uint8_t *image, size_t size, size_t *at, struct ent
 	return true;
 }
 
-/* Is it code of one of the architectures, or (NULL) of any? A target ends with the name of its
- * architecture, and features may follow: "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+". */
+/* Does the entry have code of one of the architectures, or (NULL) of any? A target ends with the
+ * name of its architecture, and features may follow: "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+". */
 static bool is_for(const struct entry *e, const uint8_t *image, const char *const *archs)
 {
 	/* The entry of the host is empty. */

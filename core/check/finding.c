@@ -23,7 +23,8 @@ static uint64_t key_of_site(uint64_t h, const struct ss_check_site *site)
 
 static uint64_t key_of(const struct ss_finding *f)
 {
-	uint64_t h = mix(mix(1, f->fault), f->address < f->base); /* in front of it, or behind */
+	/* Before the block, or in and after it */
+	uint64_t h = mix(mix(1, f->fault), f->address < f->base);
 
 	h = mix(mix(h, f->possible), (uint64_t)f->error_number);
 	h = mix(mix(h, f->alloc.stack), (uintptr_t)f->alloc.what);
@@ -103,7 +104,7 @@ void ss_check_memory_fault(struct ss_check *c, uint64_t address)
 
 	pthread_mutex_lock(&c->lock);
 	b = block_before(c, address);
-	if (!b) { /* the page may begin in front of a block */
+	if (!b) { /* the page may begin before a block */
 		b = block_before(c, address + PAGE - 1);
 		f.address = b ? b->base : address;
 	}

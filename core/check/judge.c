@@ -156,7 +156,7 @@ bool ss_check_use(struct ss_check *c, const void *stream, const struct ss_check_
 		f.use.kernel = o->kernel;
 		f.use.argument = o->argument;
 		f.use.at = o->at;
-		/* A base that lies in front of its block is used only with an offset. */
+		/* A base that lies before its block is used only with an offset. */
 		f.possible = o->guess || (!bytes && block_behind_is_nearer(c, b, ptr));
 		early = !judge_use(c, b, s, &f);
 		if (!b->freed && !early)

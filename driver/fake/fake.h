@@ -76,7 +76,7 @@ uint64_t ss_fake_done(struct ss_fake *fake, int dev, void *native);
 /* Calls `each` after every sleep_ms of the core, without locks, so that the caller can let its
  * streams make progress. With a clock streams make progress without this callback. */
 void ss_fake_on_sleep(struct ss_fake *fake, void (*each)(void *arg, unsigned ms), void *arg);
-/* Whether a kernel may touch these bytes: they lie in one segment, or are mapped and
+/* May a kernel touch these bytes? It may if they lie in one segment, or are mapped and
  * accessible. */
 bool ss_fake_usable(struct ss_fake *fake, int dev, const void *ptr, size_t size);
 /* A kernel touches these bytes. Ends the process if the kernel may not touch them. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How the driver calls the runtime: the functions it uses, and the scope of a call. */
+/* The driver's calls of the runtime: the functions that the driver uses, and the scope of a
+ * call. */
 #ifndef SS_ROCM_CALLS_H
 #define SS_ROCM_CALLS_H
 

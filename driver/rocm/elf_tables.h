@@ -94,7 +94,7 @@ static inline const ElfW(Sym) * ss_elf_find_gnu(const struct ss_elf *d, const ch
 	return NULL;
 }
 
-/* The object's own definition of the name, of whatever symbol version, or NULL. */
+/* The object's own definition of the name, of any symbol version, or NULL. */
 static inline const ElfW(Sym) * ss_elf_find(const struct ss_elf *d, const char *name)
 {
 	if (d->gnu_hash)
@@ -114,7 +114,7 @@ static inline uintptr_t ss_elf_address(const struct ss_elf *d, const char *name,
 	return s && ELF64_ST_TYPE(s->st_info) == type ? d->base + s->st_value : 0;
 }
 
-/* Is it this library, or another copy of it, of whatever version (copies.h)? */
+/* Is the object this library, or another copy of it, of any version (copies.h)? */
 static inline bool ss_elf_is_copy(const struct ss_elf *d)
 {
 	return ss_elf_address(d, "somashim_report", STT_OBJECT) != 0;

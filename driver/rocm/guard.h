@@ -33,8 +33,7 @@ struct ss_tls {
 extern __thread struct ss_tls ss_tls
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Whether no call of ours is in progress and no error waits to be reported. Both fields are
- * read in one load. */
+/* Is no call of ours in progress, and no error left to report? One load reads both fields. */
 static inline bool ss_tls_clear(void)
 {
 	uint64_t both;

@@ -38,7 +38,7 @@ void *ss_runtime_symbol(const char *name);
 bool ss_runtime_global(const char *name);
 /* Does a loaded runtime have this name under this symbol version? Looks at the exports only. */
 bool ss_runtime_versioned(const char *name, const char *version);
-/* As ss_runtime_symbol() in the HSA runtime. It works in a process without HIP too. */
+/* As ss_runtime_symbol(), for the HSA runtime. Works in a process without HIP, too. */
 void *ss_hsa_symbol(const char *name);
 /* The same in librocprofiler-register, if it is loaded. */
 void *ss_register_symbol(const char *name);

@@ -38,7 +38,7 @@ void ss_rocm_stream_destroyed(void *native);
 enum ss_fence_kind ss_rocm_fence_kind(void);
 /* "gfx90a" and the like; NULL if unknown. The string is static. */
 const char *ss_rocm_arch(int dev);
-/* The PCI address of a device, as 0000:c1:00.0; "" if the runtime does not say it. Static. */
+/* The PCI address of a device, as 0000:c1:00.0; "" if the runtime reports none. Static. */
 const char *ss_rocm_pci(int dev);
 
 /* Sets whether verdicts of earlier processes are trusted, and new ones stored. Call it before the
@@ -57,9 +57,9 @@ bool ss_rocm_host_loads_fail(int dev);
  * uses. *why gives the reason in a few words, or is NULL. */
 enum ss_backing ss_rocm_best(int dev, const char **why);
 
-/* A call that the application did not make must not change what hipGetLastError tells it. Up to 6.x
- * every call overwrites the last error, so ours must be cleared. From 7.0 on an error stays until
- * it is read, so the driver first reads the earlier error and keeps it in ss_tls.error
+/* A call that the application did not make must not change the application's hipGetLastError. Up to
+ * 6.x every call overwrites the last error, so ours must be cleared. From 7.0 on an error stays
+ * until it is read, so the driver first reads the earlier error and keeps it in ss_tls.error
  * (hip_internal.hpp). Take the earlier error before the call, and restore it if the call failed.
  * ss_rocm_error_restore() returns `err`. */
 int ss_rocm_error_earlier(void);

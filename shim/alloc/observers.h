@@ -13,8 +13,9 @@
 #include "shim/process/service.h"
 
 enum ss_observer {
-	SS_OBSERVER_STREAM = 1 << 0,  /* a stream besides the null stream */
-	SS_OBSERVER_UNKNOWN = 1 << 1, /* a stream that nobody saw created, or another bypass */
+	SS_OBSERVER_STREAM = 1 << 0, /* a stream besides the null stream */
+	/* A stream that the shim did not see created, or another bypass */
+	SS_OBSERVER_UNKNOWN = 1 << 1,
 	SS_OBSERVER_HOSTFUNC = 1 << 2,
 	SS_OBSERVER_PINNED = 1 << 3,
 	SS_OBSERVER_MANAGED = 1 << 4,

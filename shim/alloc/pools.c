@@ -32,9 +32,9 @@ bool ss_pools_forbidden(void)
 
 /* ---- create, destroy ---------------------------------------------------- */
 
-/* hipMemPoolProps has 88 bytes in every release. The eight behind win32SecurityAttributes are
- * maxSize from 6.0 on and reserved before. Reserved bytes "must be 0", but no runtime checks
- * that, and programs (hip-tests among them) leave garbage from the stack there. */
+/* hipMemPoolProps has 88 bytes in every release. The eight bytes after win32SecurityAttributes are
+ * maxSize from 6.0 on and reserved before. Reserved bytes "must be 0", but no runtime checks that,
+ * and programs (hip-tests among them) leave garbage from the stack there. */
 struct props {
 	int type, handle_types;
 	struct {

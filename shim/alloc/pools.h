@@ -7,7 +7,7 @@
 
 /* Are these calls an error now, because of a live capture? */
 bool ss_pools_forbidden(void);
-/* `forbidden` knows the captures (stream/capture.c). It is set before the first begins. */
+/* `forbidden` knows the captures (stream/capture.c). Call this before the first capture begins. */
 void ss_pools_set_capture_rule(bool (*forbidden)(void));
 
 #endif

@@ -49,8 +49,8 @@ static size_t number(const struct layout *l, const void *p, unsigned at)
 }
 
 /* The offset of the member that holds the address; NONE for an array. Host memory has its own
- * address, in front of `device`. The runtime looks that address up as well, so the address may
- * belong to a block. */
+ * address, before `device`. The runtime looks that address up as well, so the address may belong to
+ * a block. */
 static unsigned address_at(const struct side *s, const void *p)
 {
 	static const int host[] = {0, 1}, device[] = {1, 2}, managed[] = {4, 3},

@@ -185,8 +185,8 @@ hipError_t do_hipMemset3D_spt(hipPitchedPtr dst, int value, hipExtent box)
 		      SS_PER_THREAD, dst, value, box);
 }
 
-/* hipMemsetD2D8, D16 and D32 take the width in bytes, whatever HIP's documentation says, and set at
- * least one element in each row (7.2.4, fillBuffer2D in rocblit.cpp). */
+/* hipMemsetD2D8, D16 and D32 take the width in bytes, against HIP's documentation, and set at least
+ * one element in each row (7.2.4, fillBuffer2D in rocblit.cpp). */
 static size_t at_least(size_t width, size_t element)
 {
 	return width && width < element ? element : width;

@@ -5,7 +5,7 @@
  * test per call that is no hit. No call is a hit while the checker runs, so each call reaches these
  * functions.
  *
- * Locks: that of core/check, and those of the files of this folder, which are leaves.
+ * Locks: the lock of core/check, and the locks of the files of this folder, which are leaves.
  */
 #ifndef SS_SHIM_CHECKER_H
 #define SS_SHIM_CHECKER_H
@@ -19,7 +19,7 @@
 
 extern bool ss_checking SS_HIDDEN; /* set before the first call is served, never cleared */
 
-/* How a command uses memory. */
+/* The access of a command to memory. */
 enum ss_access {
 	SS_READS,
 	SS_WRITES, /* writes all of it */

@@ -79,7 +79,7 @@ void ss_operands_use(struct ss_timeline *tl, const struct ss_operands *o)
 			(void)ss_operand_use(tl, &o->at[i]);
 }
 
-/* Is it one of the first launches, if only those are to be checked? */
+/* Is this launch one of the first, if only these are to be checked? */
 static bool is_launch_meant(const struct ss_operands *o)
 {
 	static _Atomic uint64_t launches;

@@ -9,7 +9,7 @@
 #include "shim/process/log.h"
 #include "shim/process/service.h"
 
-/* Memory of hipMalloc is hip-backed unless another backing that can serve it is asked for. */
+/* Memory of hipMalloc is hip-backed, unless the user chose another backing that can serve it. */
 static void print_backing(FILE *f, int dev)
 {
 	enum ss_backing is = (enum ss_backing)ss_options.backing;

@@ -3,7 +3,7 @@
 #ifndef SS_SHIM_BANNER_H
 #define SS_SHIM_BANNER_H
 
-/* devices 0: nothing is served. */
+/* `devices` 0: no call is served. */
 void ss_banner(int devices);
 
 #endif

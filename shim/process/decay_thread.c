@@ -30,7 +30,7 @@
 #include "shim/process/service.h"
 
 #define NEVER UINT64_MAX
-#define FAR_MS (1ull << 40) /* longer than anybody sleeps */
+#define FAR_MS (1ull << 40) /* longer than any sleep */
 /* The last look comes this long after the last but one, at least */
 #define LAST_LOOK_MS 100
 #define LEAST_MS 10         /* length of a sleep if the clock does not tell */

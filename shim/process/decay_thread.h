@@ -12,8 +12,8 @@ void ss_decay_thread_init(void);
 /* exit() has begun: ends the thread, and no other is started. The wait for the thread is
  * bounded. */
 void ss_decay_thread_stop(void);
-/* Between these two calls the thread makes no call into the runtime, unless one does not return.
- * They nest. */
+/* Between these two calls the thread makes no call into the runtime, unless a call does not return.
+ * The pairs nest. */
 void ss_decay_thread_pause(void);
 void ss_decay_thread_resume(void);
 

@@ -35,7 +35,7 @@ static inline uint64_t ss_live_clock(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* Is there a page that somebody may read? */
+/* Is there a page that readers may read? */
 static inline bool ss_live_is_shown(void)
 {
 	return atomic_load_explicit(&ss_live_shown, memory_order_relaxed) != NULL;

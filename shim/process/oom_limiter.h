@@ -16,8 +16,8 @@ enum ss_oom_print {
 	SS_OOM_PRINT_NOTHING,
 };
 
-/* Counts one more failure in *failures and says what to print about it; *count gets the number
- * of failures including this one. Any thread may call it at any time. */
+/* Counts one more failure in *failures and returns the amount of text to print about it; *count
+ * gets the number of failures including this one. Any thread may call it at any time. */
 enum ss_oom_print ss_oom_print(enum ss_oom_reports which, _Atomic uint64_t *failures,
 			       uint64_t *count);
 

@@ -23,7 +23,7 @@ struct ss_outside_free {
 	const void *key;
 	enum ss_trace_outside_kind kind;
 	int dev;
-	uint64_t bytes; /* 0: nobody knows the key */
+	uint64_t bytes; /* 0: the key is unknown */
 };
 struct ss_outside_free ss_outside_free_begin(const void *key);
 /* The result of the call was `err`: after an error the memory counts again. Returns err. */

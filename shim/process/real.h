@@ -10,7 +10,7 @@
 #include "driver/rocm/guard.h"
 #include "shim/entries.h"
 
-/* One pointer per intercepted symbol and per helper; NULL where this release lacks it. */
+/* One pointer per intercepted symbol and per helper; NULL if this release lacks it. */
 struct ss_real {
 #define E(kind, extra, name, node, since, params, args) hipError_t (*name) params;
 	SS_ENTRIES(E)

@@ -82,7 +82,7 @@ void ss_report_totals(struct ss_core *core)
 	struct ss_pool_stats s;
 
 	if (r->magic != SS_REPORT_MAGIC)
-		return; /* nobody reads it */
+		return; /* no process reads the file */
 	ss_stats_total(core, &s);
 	atomic_fetch_add(&r->served_calls, s.allocations + s.frees);
 	atomic_fetch_add(&r->driver_calls, s.driver_calls);

@@ -25,9 +25,9 @@ enum ss_route {
 };
 
 enum ss_test {
-	SS_TEST_OFF,    /* nobody makes one */
-	SS_TEST_READY,  /* nobody has asked */
-	SS_TEST_ASKING, /* somebody writes what is to be tried */
+	SS_TEST_OFF,    /* no process makes self-tests */
+	SS_TEST_READY,  /* no process has asked */
+	SS_TEST_ASKING, /* a process writes the runtime to try */
 	SS_TEST_WANTED,
 	SS_TEST_DONE,
 };

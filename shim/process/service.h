@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether this process is served by the shim, and the core that serves it. The state only
- * moves forward: unknown, then on or off, then exiting. All of this may be read by any thread.
+ * The state of the shim in this process, and the core that serves it. The state only moves forward:
+ * unknown, then on or off, then exiting. Any thread may read all of this.
  */
 #ifndef SS_SHIM_SERVICE_H
 #define SS_SHIM_SERVICE_H
@@ -45,8 +45,8 @@ void ss_slow_reasons_add(int more);
 /* Does nothing unless the state is `from`. */
 void ss_state_set(int from, int to);
 
-/* Functions that the folders above run at moments that only this folder knows. They set a hook in a
- * constructor. */
+/* Hooks: functions of the folders above that run at moments that only this folder knows. A folder
+ * sets its hook in a constructor. */
 enum ss_hook {
 	SS_HOOK_START, /* the core exists, and no call has been served */
 	SS_HOOK_EXIT,  /* exit() begins, and everything still works */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Statistics at the end of the process, with process, rank and host in front, as a table or as one
+ * Statistics at the end of the process, after its process id, rank and host, as a table or as one
  * line of JSON. exit() writes the statistics, and so does _exit(), which workers of Python's
  * multiprocessing call. A process that is killed writes none.
  *
@@ -23,7 +23,7 @@
 #include "core/statistics.h"
 
 /* The text is made in memory: _exit() may be called in a signal handler, in a thread that holds the
- * heap's lock or that of the log's stream. */
+ * heap's lock or the lock of the log's stream. */
 static char text[64 << 10], buffer[BUFSIZ];
 static FILE *in_memory;
 static pid_t owner;
@@ -183,7 +183,7 @@ __attribute__((constructor)) static void find_next(void)
 
 static _Noreturn void leave(int status)
 {
-	SS_UNCANCELLED; /* _exit() ends the process, whatever happens to the thread */
+	SS_UNCANCELLED; /* _exit() ends the process, even if the thread is cancelled */
 	end_now();
 	if (next_exit)
 		next_exit(status);

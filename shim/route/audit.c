@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * libsomashim-audit.so, the LD_AUDIT companion of the preload, for programs that load objects with
- * RTLD_DEEPBIND. It binds every reference that would go to the real runtime to the preloaded
- * libsomashim instead.
+ * RTLD_DEEPBIND. The auditor binds every reference that would bind to the real runtime to the
+ * preloaded libsomashim instead.
  *
  * An auditor is loaded into a namespace of its own, in which a libc would be a second copy, so this
  * file uses no libc. The auditor must not call dlsym() either, which would call the auditor again,

@@ -100,7 +100,7 @@ static uintptr_t search(const struct link_map *m, const struct link_map *end, co
 	return 0;
 }
 
-/* The definition behind ours in the order of the loader, as RTLD_NEXT is: another interposer's, or
+/* The definition after ours in the order of the loader, like RTLD_NEXT: another interposer's, or
  * the real one, in libc.so.6 or (before glibc 2.34) libdl.so.2. If all these are in front of us,
  * because we were loaded late, no caller finds our definition, and the first definition is right.
  * The walk of the list takes no lock of the loader. This is safe because the walk happens once,

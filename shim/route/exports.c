@@ -141,7 +141,7 @@
 			ss_check_host_memory(extra, size, true); \
 		return ss_result(err); \
 	}
-/* The program's own maps run beside those of our pools. */
+/* The program's own maps run at the same time as the maps of our pools. */
 #define EXPORT_MAP(extra, name, params, args) \
 	hipError_t name params \
 	{ \
@@ -177,7 +177,7 @@
 #define COPY_GATED(stream, exceeds, name, params, args) \
 	EXPORT_AROUND_GATED(if (exceeds) REFUSE; struct ss_waiting copies_ = ss_stream_copies(stream), \
 			    ss_waiting_end(ss_core, &copies_), name, params, args)
-/* Of `size` bytes from src to dst, neither across the end of a block. */
+/* Would a copy of `size` bytes from src to dst cross the end of a block? */
 #define COPY_EXCEEDS(stream) \
 	((unlikely(ss_checking) ? ss_check_source(dst, src, true) : (void)0), \
 	 ss_exceeds_on(stream, SS_WRITES, dst, size) || ss_exceeds_on(stream, SS_READS, src, size))

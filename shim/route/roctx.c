@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ranges and marks of roctx, which name the phases of a program. They become phases of the
+ * Ranges and marks of roctx, which name the phases of a program. These ranges become phases of the
  * recording, and are passed on to the real library, if the process has one, so a profiler sees the
  * same as without us.
  *
@@ -27,7 +27,7 @@ SS_EXPORT int roctxRangePop(void);
 SS_EXPORT range_id roctxRangeStartA(const char *message);
 SS_EXPORT void roctxRangeStop(range_id id);
 
-/* The functions of the real library, which may lack some. They are stored before `known` is;
+/* The functions of the real library, which may lack some. The functions are stored before `known`;
  * threads that look at the same time store the same. */
 static struct {
 	void (*_Atomic mark)(const char *message);

@@ -22,7 +22,7 @@ struct ss_handle {
 	uint64_t segment_size;
 	uint64_t offset, size; /* of the block */
 	uint32_t pid;
-	uint32_t serial; /* tells segments at one address apart; 0: unknown */
+	uint32_t serial; /* distinguishes segments at one address; 0: unknown */
 };
 
 /* The serial of a segment in handles, 1 to 4095, from the core's number. */

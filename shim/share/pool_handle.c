@@ -81,9 +81,9 @@ static bool is_descriptor(int fd)
 	return fd >= 0 && fcntl(fd, F_GETFD) >= 0;
 }
 
-/* The descriptor behind a handle; -1: none. The runtime takes the descriptor by value from the
- * lower half of the handle, whose upper half may be uninitialized. The example in HIP's guide
- * passes the address of a descriptor instead. */
+/* The descriptor of a handle; -1: none. The runtime takes the descriptor by value from the lower
+ * half of the handle, whose upper half may be uninitialized. The example in HIP's guide passes the
+ * address of a descriptor instead. */
 static int as_descriptor(const void *handle)
 {
 	uintptr_t value = (uintptr_t)handle;

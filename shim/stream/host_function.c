@@ -44,7 +44,7 @@ static void run_callback(hipStream_t stream, hipError_t status, void *arg)
 	ss_host_function_end();
 }
 
-/* One call that puts a function on a stream. */
+/* A call that enqueues a function on a stream. */
 struct put {
 	struct ss_timeline *tl;
 	struct function *f; /* NULL: the runtime gets the program's own function */

@@ -23,7 +23,7 @@ struct ss_sync_watch {
 
 /* Sets the only watcher, which stays. A second call with the same watcher does nothing. */
 void ss_sync_watch_set(const struct ss_sync_watch *watch);
-/* How many things the watcher waits for. While 0, only resets are reported. */
+/* The number of mappings that the watcher waits for. While 0, only resets are reported. */
 extern atomic_int ss_sync_waiting __attribute__((visibility("hidden")));
 
 static inline bool ss_sync_watched(void)

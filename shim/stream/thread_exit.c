@@ -60,9 +60,9 @@ static void thread_gone(void *arg)
 	ss_thread_exit(ss_core, false, drained);
 }
 
-/* Destructors of pthread keys run after those of thread-local objects. This one is for programs
- * that free in a key's destructor, when thread_gone() has run already. The runtime's stream is
- * gone then, and a call for it makes a later thread crash (7.2.4). */
+/* Destructors of pthread keys run after destructors of thread-local objects. This key is for
+ * programs that free in a key's destructor, when thread_gone() has run already. The runtime's
+ * stream is gone then, and a call for it makes a later thread crash (7.2.4). */
 static pthread_key_t gone_key;
 static bool have_gone_key;
 
@@ -80,8 +80,8 @@ static void gone_key_make(void)
 	have_gone_key = !pthread_key_create(&gone_key, key_gone);
 }
 
-/* Destructors of thread-local objects run last in, first out. So the runtime must have
- * registered its own before us, which any call into it does.
+/* Destructors of thread-local objects run last in, first out. So the runtime must have registered
+ * its destructor before us, which any call into the runtime does.
  *
  * In the destructor of a pthread key glibc has run all these destructors already, and nothing tells
  * us so. A registration that is made there leaks 32 bytes in glibc, and key_gone() does its work.
