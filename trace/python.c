@@ -9,7 +9,7 @@
 #include "trace/python.h"
 
 #define OFFSET_MOST 4096u /* larger offsets are rejected */
-/* 3.12 on: a frame that only marks where the interpreter's loop was entered */
+/* 3.12 on: a frame that only marks an entry of the interpreter's loop */
 #define OWNED_BY_C 3
 
 /* CPython 3.11 and 3.12 have no table of their offsets. The offsets of a minor version never

@@ -87,7 +87,7 @@ struct ss_trace_live {
 	_Atomic uint64_t python_codes[SS_TRACE_PYTHON_CODES];
 
 	_Atomic bool modules_busy; /* a thread is looking for new modules. The rest is its own: */
-	char path[SS_TRACE_TEXT_MAX + 1]; /* not on the stack, of which threads may have little */
+	char path[SS_TRACE_TEXT_MAX + 1]; /* here, because the stack of a thread may be small */
 	uint64_t modules_added, modules_removed; /* counters of the dynamic linker, last time */
 	_Atomic uint32_t modules_epoch;          /* raised when a module was unloaded */
 	uint32_t module_count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks by address, live and freed. No two of them overlap: a new block takes its addresses from
- * freed blocks that had them, since from then on a pointer there means the new block.
+ * Blocks by address, live and freed. No two blocks overlap: a new block takes its addresses from
+ * freed blocks that had them, because a pointer there means the new block from then on.
  */
 #include <search.h>
 #include <stdlib.h>

@@ -17,7 +17,7 @@
 struct ss_kernel_arg {
 	uint32_t offset, size;
 	bool pointer;       /* else it is passed by value */
-	bool reads, writes; /* at most one is set: the kernel only reads, or only writes */
+	bool reads, writes; /* only one is set: the kernel does nothing else with the argument */
 };
 
 struct ss_kernel_layout {

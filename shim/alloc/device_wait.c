@@ -178,7 +178,7 @@ static hipError_t wait_by_page(int dev)
 hipError_t ss_wait_in_free(int dev)
 {
 	struct ss_waiting waiting = ss_waiting_begin_device(ss_core, dev);
-	hipError_t err = REAL(hipFree, NULL); /* fails where a capture forbids hipFree */
+	hipError_t err = REAL(hipFree, NULL); /* fails if a capture forbids hipFree */
 
 	ss_waiting_end(ss_core, &waiting);
 	return err != hipSuccess || ss_options.free_sync == SS_FREE_SYNC_NEVER ? err :

@@ -123,8 +123,8 @@ bool ss_box_exceeds(const hipMemcpy3DParms *p, hipStream_t stream)
 }
 
 /* For a graph node the runtime also refuses a memset whose rows, each counted as one pitch, have
- * more bytes than the whole allocation. It ignores where the rows begin, and refuses even a single
- * row. */
+ * more bytes than the whole allocation. The runtime ignores the start of the rows, and refuses even
+ * a single row. */
 bool ss_memset_exceeds(const hipMemsetParams *p)
 {
 	struct ss_block_info info;

@@ -8,10 +8,10 @@
 /* Looks for a bypass in the loaded objects, if an object was added since the last look, and reports
  * the first bypass. Returns how many objects were ever loaded. */
 unsigned long long ss_bypass_check(void);
-/* A call went past the shim. The first report is logged, and ends the core's trust in events
- * and queries (ss_distrust). */
+/* Reports a bypass: a call that did not reach the shim. The first report is logged, and ends the
+ * core's trust in events and queries (ss_distrust). */
 void ss_bypass_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The runtime's own table leads to us, so references to the runtime are no way past us. */
+/* The runtime's own table leads to us, so references to the runtime are no bypass. */
 void ss_bypass_table_taken(void);
 
 /* Is there HIP in this process? Starts nothing. Walks over all loaded objects, which takes time. */

@@ -23,7 +23,7 @@ extern _Atomic uint64_t ss_live_due __attribute__((visibility("hidden")));
 /* NULL: there is none. Never unmapped. */
 extern struct ss_live_page *_Atomic ss_live_shown __attribute__((visibility("hidden")));
 
-/* The processor's counter, or nanoseconds where it is unknown. */
+/* The processor's counter, or nanoseconds if the counter is unknown. */
 static inline uint64_t ss_live_clock(void)
 {
 	uint64_t ticks = ss_ticks();

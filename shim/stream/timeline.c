@@ -101,8 +101,8 @@ void ss_stream_register(hipStream_t stream, unsigned int flags, int dev)
 	ss_observer_add(dev, SS_OBSERVER_STREAM);
 }
 
-/* The offsets are those of the two structures, of which older headers lack one. The function is at
- * 0 in both, and both have 56 bytes. */
+/* The offsets belong to the two structures (older headers lack one). The function is at 0 in both,
+ * and both have 56 bytes. */
 static hipStream_t stream_of_launch(const char *launch, bool host)
 {
 	hipStream_t stream;
