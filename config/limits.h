@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How many devices a process may have. */
+/* The largest number of devices of a process. */
 #ifndef SS_CONFIG_LIMITS_H
 #define SS_CONFIG_LIMITS_H
 

@@ -3,7 +3,7 @@
  * The one table of all SOMASHIM_ variables: name, type, default, help. The parser, the defaults,
  * the warnings and the printed tables all use it.
  *
- * It runs in constructors, before the rest of the library. No lock, no state.
+ * This file runs in constructors, before the rest of the library. No lock, no state.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -21,8 +21,8 @@
 
 enum type {
 	T_ENUM, /* int, one of `values` */
-	/* int, a bit for each of `values` that is in a list; "all" is all bits of those in front
-	 * of it */
+	/* int, a bit for each of `values` that is in a list; "all" is all bits of the values before
+	 * it */
 	T_SET,
 	T_BOOL,
 	T_SWITCH,     /* int: 0 or 1, as a T_BOOL, or 2, the third of `values` */
@@ -280,7 +280,7 @@ static unsigned char least(int a, int b)
 	return (unsigned char)(a < b ? a : b);
 }
 
-/* Edit distance; a swap of neighbours counts one, and upper and lower case are the same. */
+/* Edit distance; a swap of neighbours counts as one edit, and upper and lower case are the same. */
 static int distance(const char *a, const char *b)
 {
 	enum { MAX = 40 };
@@ -388,7 +388,7 @@ static void read_hami_limit(struct ss_options *opt, char **env, FILE *warn)
 
 #define SEGMENT_MIN (2ull << 20) /* smallest segment of a pool; SS_FRAME of core/range/block.h */
 
-/* Warns about limits that are valid, but probably not what the user wants. */
+/* Warns about limits that are valid, but probably not intended. */
 static void warn_limit(const struct ss_amount *limit, FILE *warn)
 {
 	char text[32];
@@ -408,7 +408,7 @@ static void warn_limit(const struct ss_amount *limit, FILE *warn)
 
 void ss_options_read(struct ss_options *opt, char **env, FILE *warn)
 {
-	/* A program that runs with the rights of another takes nothing from who called it. */
+	/* A program that runs with another user's rights ignores the environment of its caller. */
 	char **first = env = getauxval(AT_SECURE) ? NULL : env;
 
 	ss_options_default(opt);
@@ -512,7 +512,7 @@ static void option_format(const struct ss_options *opt, const struct option *o, 
 
 void ss_options_print_changed(const struct ss_options *opt, FILE *out)
 {
-	/* From the heap, because the thread may have little stack. */
+	/* Allocated on the heap, because the thread's stack may be small. */
 	struct {
 		struct ss_options def;
 		char now[1024], then[1024];

@@ -11,7 +11,7 @@
 
 enum ss_free_sync { SS_FREE_SYNC_AUTO, SS_FREE_SYNC_ALWAYS, SS_FREE_SYNC_NEVER };
 
-/* Which failed allocations are reported. */
+/* The failed allocations that are reported. */
 enum ss_oom_reports { SS_OOM_REPORTS_FEW, SS_OOM_REPORTS_ALL, SS_OOM_REPORTS_NONE };
 
 /* A size, or a share of a device's memory. */
@@ -36,18 +36,18 @@ enum ss_check_tools {
 	SS_CHECK_POISON = 16,
 	SS_CHECK_GUARD = 32,
 	SS_CHECK_RACE = 64,
-	/* Behind "all", which does not mean them */
+	/* Listed after "all", which does not include them */
 	SS_CHECK_INIT = 256,
 	SS_CHECK_UNUSED = 512
 };
-#define SS_PADDING_MOST 4096 /* bytes, behind or in front of a block */
-/* Which errors of order are looked for, in the words of compute-sanitizer. */
+#define SS_PADDING_MOST 4096 /* bytes, after or before a block */
+/* The errors of order to look for, in the words of compute-sanitizer. */
 enum ss_check_races { SS_RACES_ALL, SS_RACES_BEFORE_ALLOC, SS_RACES_AFTER_FREE };
 
-/* SOMASHIM_CHECK_API: which calls that fail are told */
+/* SOMASHIM_CHECK_API: the failed calls that are reported */
 enum ss_check_api { SS_API_NO, SS_API_EXPLICIT, SS_API_ALL };
 
-/* The longest time that an option can give: 139 years. Sums and products of a few do not
+/* The longest time that an option can have: 139 years. Sums and products of a few such times do not
  * overflow. */
 #define SS_FOR_EVER_MS (1ull << 42)
 
@@ -73,14 +73,14 @@ struct ss_options {
 	int check_races; /* enum ss_check_races */
 	int check_api;   /* enum ss_check_api */
 	bool check_possible;
-	char check_kernel[512];      /* which kernels are checked; "" = all */
-	uint64_t check_init_percent; /* of a copy, for the tool init */
-	uint64_t check_launches;     /* how many of their launches; 0 = all */
+	char check_kernel[512];      /* the kernels that are checked; "" = all */
+	uint64_t check_init_percent; /* percent of a copy, for the tool init */
+	uint64_t check_launches;     /* number of their launches that are checked; 0 = all */
 	uint64_t check_quarantine;   /* bytes, for the tool poison */
-	uint64_t check_padding;      /* bytes behind each block, for the tool bounds */
-	uint64_t check_front;        /* bytes in front of each block, for the tool bounds */
+	uint64_t check_padding;      /* bytes after each block, for the tool bounds */
+	uint64_t check_front;        /* bytes before each block, for the tool bounds */
 	uint64_t check_guard;        /* blocks from this size, for the tool guard */
-	bool remember;               /* what a self-test proved counts for later processes */
+	bool remember;               /* results of a self-test count for later processes */
 	/* Paths as given; "" = off. */
 	char log[512], journal[512], trace[512], report[512], metrics[512], check_file[512];
 	char live[512]; /* a directory, or a word for off (live/directory.h) */
@@ -90,20 +90,20 @@ struct ss_options {
 void ss_options_default(struct ss_options *opt);
 /* Reads the environment `env`. Unknown SOMASHIM_ names and malformed values are reported on `warn`
  * (NULL: not at all) with the nearest valid name, and the default is used. A process that runs with
- * the rights of another (setuid, AT_SECURE) has the defaults. */
+ * another user's rights (setuid, AT_SECURE) has the defaults. */
 void ss_options_read(struct ss_options *opt, char **env, FILE *warn);
 /* Sets one option by its name without the prefix SOMASHIM_; upper and lower case are the same.
  * False: the name is unknown or the value malformed, and nothing changed. */
 bool ss_options_set(struct ss_options *opt, const char *name, const char *value);
-/* How many mistakes of typing lie between two names; 0: one is a part of the other (such as
+/* The number of typing mistakes between two names; 0: one name is a part of the other (such as
  * THRESHOLD). Upper and lower case are the same. */
 int ss_name_distance(const char *name, const char *valid);
-/* Parses "64M", "1.5G", "20%" or "max". False: it is malformed. */
+/* Parses "64M", "1.5G", "20%" or "max". False: the text is malformed. */
 bool ss_amount_parse(const char *text, struct ss_amount *out);
 /* The amount in bytes; percents are of `total` bytes. */
 uint64_t ss_amount_bytes(const struct ss_amount *a, uint64_t total);
-/* Prints the table of all options, for `somashim options`; `markdown`: as docs/options.md has
- * it. */
+/* Prints the table of all options, for `somashim options`; `markdown`: in the form of
+ * docs/options.md. */
 void ss_options_print(FILE *out, bool markdown);
 /* One row of the table as text. `values` is "auto|hip|hsa|vmm" or names a type; `def` is ""
  * for an option without a default. The strings are static. */

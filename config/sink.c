@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writing lines to a file. Some programs close all descriptors up to some number and then open
- * files of their own. So the descriptor here has a high number, and before each line its file is
- * compared with the one that was opened: no line gets into a file of the program. If the reader of
- * a pipe has gone, or a file may not grow, that must not end the program.
+ * Writes lines to a file. Some programs close all descriptors up to some number and then open files
+ * of their own. So the sink's descriptor has a high number, and before each line its file is
+ * compared with the file that was opened: no line is written into a file of the program. A pipe
+ * without a reader, or a file that may not grow, must not end the program.
  *
  * Locks: none.
  */
@@ -52,7 +52,8 @@ bool ss_sink_new(struct ss_sink *s, const char *pattern, char *path, size_t size
 	return adopt(s, ss_file_new(pattern, O_WRONLY | O_APPEND, path, size, number));
 }
 
-/* A write may raise a signal here. The calls that keep it away cost more than the line. */
+/* May a write to this file raise a signal? The calls that block the signal cost more than the
+ * line. */
 static bool may_raise(const struct stat *st)
 {
 	struct rlimit limit;

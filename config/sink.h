@@ -13,11 +13,11 @@ struct ss_sink {
 	ino_t ino;
 };
 
-/* Opens `path` for appending. False: errno says why; ENXIO is a FIFO that nobody reads. */
+/* Opens `path` for appending. False: errno says why; ENXIO is a FIFO without a reader. */
 bool ss_sink_open(struct ss_sink *s, const char *path);
-/* The same with a file that nobody else writes to (ss_file_new()). */
+/* The same with a file that no other process writes to (ss_file_new()). */
 bool ss_sink_new(struct ss_sink *s, const char *pattern, char *path, size_t size, unsigned *number);
-/* Uses the file that `fd` is now. The descriptor stays the caller's. False: it is closed. */
+/* Uses the current file of `fd`. The descriptor stays the caller's. False: `fd` is closed. */
 bool ss_sink_borrow(struct ss_sink *s, int fd);
 /* As one write(2), but with EBADF if the descriptor has become another file, and EPIPE and EFBIG
  * without a signal. Any thread and any signal handler may call it. */

@@ -11,11 +11,11 @@
 struct ss_amount;
 
 /* Reads a decimal number such as "12" or "1.5": the whole part, and the fraction in billionths.
- * Returns the text behind it. */
+ * Returns the text after the number. */
 const char *ss_parse_decimal(const char *s, uint64_t *whole, uint64_t *frac);
 bool ss_parse_size(const char *s, uint64_t *out);
 bool ss_parse_bool(const char *s, bool *out);
-/* The devices that the entries read so far were for. */
+/* The devices of the entries that were read so far. */
 struct ss_devices_seen {
 	uint64_t each; /* one bit per device that was named */
 	bool all;      /* an entry without a device */
@@ -28,7 +28,7 @@ const char *ss_parse_device_entry(const char *entry, struct ss_amount *out,
 /* Copies the name with index `n` of "a|b|c". False: there is none. */
 bool ss_enum_name(const char *values, int n, char *out, size_t size);
 
-/* The text that would be read as the value: 64M, 20%, 0:1G,20%. Cut if it does not fit. */
+/* The text that the parser would read as the value: 64M, 20%, 0:1G,20%. Cut if it does not fit. */
 void ss_format_size(uint64_t n, char *out, size_t size);
 void ss_format_amount(const struct ss_amount *a, char *out, size_t size);
 void ss_format_per_device(const struct ss_amount *a, char *out, size_t size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where live pages are, what their names say, and which of them are stale. */
+/* The places and names of live pages, and the detection of stale pages. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,8 +29,8 @@ bool ss_live_enabled(const char *directory)
 	return true;
 }
 
-/* Field 22 of /proc/PID/stat. The command in it, which comes before, may contain anything. False:
- * there is no such process, or no /proc. */
+/* Field 22 of /proc/PID/stat. The command, which comes before this field, may contain any
+ * characters. False: there is no such process, or no /proc. */
 static bool start_time(const char *pid, uint64_t *out)
 {
 	char path[64], text[1024], *p;
@@ -115,7 +115,7 @@ enum ss_live_process ss_live_look(const struct ss_live_name *name, uint64_t spac
 	return kill((pid_t)name->pid, 0) != 0 && errno == ESRCH ? SS_LIVE_ENDED : SS_LIVE_RUNS;
 }
 
-/* Files of other users are nobody's business but root's. *held: somebody has it locked. */
+/* Only root looks at files of other users. *held: a process has the file locked. */
 static bool is_own_file(int dir, const char *file, off_t *size, bool *held)
 {
 	int fd = openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -152,7 +152,7 @@ bool ss_live_scan(const char *directory, ss_live_each *each, void *arg)
 	DIR *d;
 
 	if (!ss_live_own_name(&own))
-		own.space = 0; /* every process is elsewhere */
+		own.space = 0; /* every process counts as one of another namespace */
 	d = opendir(directory);
 	if (!d)
 		return false;
@@ -161,7 +161,7 @@ bool ss_live_scan(const char *directory, ss_live_each *each, void *arg)
 		    !is_own_file(dirfd(d), e->d_name, &size, &held))
 			continue;
 		state = ss_live_look(&name, own.space);
-		/* It is locked before it has its size. */
+		/* A page is locked before it has its size. */
 		if (state == SS_LIVE_ELSEWHERE && !held && size == SS_LIVE_BYTES)
 			state = SS_LIVE_ENDED;
 		if (state == SS_LIVE_ENDED)

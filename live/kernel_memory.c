@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads what the kernel says of a process's device memory. See kernel_memory.h. */
+/* Reads the kernel's figures of a process's device memory. See kernel_memory.h. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -22,7 +22,7 @@ const char *ss_kernel_root(void)
 	return root ? root : "";
 }
 
-/* The begin of a file, with 0 at its end. False: it cannot be read. */
+/* Reads the beginning of a file, and ends it with 0. False: the file cannot be read. */
 static bool read_file(const char *path, char *out, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -159,7 +159,7 @@ static bool number_of(const char *text, const char *key, uint64_t *out)
 	return false;
 }
 
-/* What KFD counts for the process on the GPU of a node of its topology. */
+/* Adds KFD's count for the process on the GPU of a node of its topology. */
 static void add_node(const char *root, unsigned pid, unsigned node, struct ss_kernel_device *out,
 		     size_t *count)
 {
@@ -194,7 +194,7 @@ static void read_kfd(const char *root, unsigned pid, struct ss_kernel_device *ou
 	struct dirent *e;
 	unsigned nodes = 0;
 
-	/* The kernel counts processes as this one does only outside of containers. */
+	/* The kernel's process ids equal those of this process only outside of containers. */
 	if (snprintf(path, sizeof(path) - 128, "%s/sys/class/kfd/kfd/proc/%u", root, pid) >=
 		    (int)sizeof(path) - 128 ||
 	    access(path, F_OK) != 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kernel says that a process has of each device's memory: of its files of /dev/dri
- * (drm-memory-vram in fdinfo) and of compute (KFD's sysfs), the larger of both. Needs libc only.
+ * The memory of each device that a process has, as the kernel counts it: for its files of /dev/dri
+ * (drm-memory-vram in fdinfo) and for compute (KFD's sysfs), the larger of both. Needs libc only.
  * Any thread may call these functions.
  */
 #ifndef SS_LIVE_KERNEL_MEMORY_H
@@ -18,16 +18,16 @@ struct ss_kernel_device {
 	uint64_t vram; /* bytes */
 };
 
-/* Fills in the devices of which the kernel says something, and returns their number. `root` is put
- * before /proc and /sys ("" is this machine), `pid` is a process, or 0 for this one. A device of
- * which nothing is known is not there. */
+/* Fills in the devices for which the kernel has figures, and returns their number. `root` is put
+ * before /proc and /sys ("" is this machine), `pid` is a process, or 0 for this one. A device
+ * without figures is left out. */
 size_t ss_kernel_memory(const char *root, uint32_t pid,
 			struct ss_kernel_device out[SS_KERNEL_DEVICES]);
 /* The `root` of this process: SOMASIM_KERNEL_ROOT, for tests, or "". */
 const char *ss_kernel_root(void);
 
 /* The name of a library that takes device memory of its own, by the path of its file ("RCCL" for
- * .../librccl.so.1); NULL: it is none that is known. Static strings. */
+ * .../librccl.so.1); NULL: the library is unknown. Static strings. */
 const char *ss_memory_library(const char *path);
 
 #endif

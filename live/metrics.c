@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The figures of a process as Prometheus text. The text is put together in a buffer that is not on
- * the stack, of which the calling thread may have little, and without the heap.
+ * The figures of a process as Prometheus text. The text is composed without the heap, in a buffer
+ * that is not on the stack, because the calling thread's stack may be small.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -54,8 +54,8 @@ static __attribute__((format(printf, 2, 3))) void put(struct text *t, const char
 	t->length += n < 0 ? 0 : n < PIECE_MOST ? (size_t)n : PIECE_MOST - 1;
 }
 
-/* The text of a label: what Prometheus does not allow in it is escaped, and what may not be UTF-8
- * is replaced. */
+/* Writes the text of a label: escapes characters that Prometheus does not allow, and replaces bytes
+ * that may not be UTF-8. */
 static void put_label(struct text *t, const char *name, const char *value)
 {
 	char text[2 * 64 + 1]; /* the longest value is the job's */
@@ -158,7 +158,7 @@ static void put_pools(struct text *t, const struct metric *m, const struct ss_li
 		put_pool(t, m, who, f, &f->pool[i], zero ? 0 : value_at(&f->pool[i], m->offset));
 }
 
-/* Pools that are no more count as one more pool, so that sums never fall. */
+/* Destroyed pools count together as one more pool, so that sums never fall. */
 static void put_counter(struct text *t, const struct metric *m, const struct ss_live_identity *who,
 			const struct ss_live_figures *f)
 {
@@ -221,7 +221,8 @@ int ss_metrics_write(const char *path, unsigned number, const struct ss_live_ide
 	text.fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (text.fd < 0)
 		return -1;
-	(void)flock(text.fd, LOCK_EX | LOCK_NB); /* before others see it by its name */
+	/* Before other processes see the file by its name */
+	(void)flock(text.fd, LOCK_EX | LOCK_NB);
 	text.length = 0;
 	text.error = 0;
 	text.number = number;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The layout of a live page: a file of fixed size in which one process shows what it holds. The
- * process maps the file and writes it; `somashim top` and `somashim dump` read it.
+ * The layout of a live page: a file of fixed size in which one process shows the memory that it
+ * holds. The process maps the file and writes it; `somashim top` and `somashim dump` read it.
  *
- * The figures are guarded by a sequence number (seqlock): it is odd while they are written. Who the
- * process is does not change after the magic number was written. Readers write the requests.
+ * The figures are guarded by a sequence number (seqlock): it is odd while they are written. The
+ * identity of the process does not change after the magic number was written. Readers write the
+ * requests.
  *
- * A reader trusts nothing of it: reader.h checks and repairs what it read.
+ * A reader does not trust the page: reader.h checks and repairs the bytes that it read.
  */
 #ifndef SS_LIVE_PAGE_H
 #define SS_LIVE_PAGE_H
@@ -35,28 +36,28 @@ struct ss_live_pool {
 	struct ss_live_counts counts;
 };
 
-/* The sums are over all pools, also over those that are not shown. */
+/* The sums are over all pools, also over pools that are not shown. */
 struct ss_live_device {
 	uint32_t ordinal;
 	uint32_t ended_pools;        /* pools that were destroyed or reset, */
-	struct ss_live_counts ended; /* and what they counted */
-	char pci[16];                /* "0000:c1:00.0"; "" if the runtime did not say */
+	struct ss_live_counts ended; /* and their counts */
+	char pci[16];                /* "0000:c1:00.0"; "" if the runtime reported none */
 	char name[40];
 	uint64_t total; /* memory of the device */
 	uint64_t limit; /* SOMASHIM_LIMIT; 0: none */
 	uint64_t used, reserved, in_flight;
 	/* Outside of the pools: managed memory, host memory that the device reaches, arrays, and
-	 * device memory that the runtime gave by itself */
+	 * device memory that the runtime served itself */
 	uint64_t managed, host, arrays, runtime;
-	uint64_t kernel; /* what the kernel counts for the process; 0: not known */
-	uint64_t rest;   /* of that, what pools, arrays and runtime do not explain */
+	uint64_t kernel; /* the kernel's count for the process; 0: not known */
+	uint64_t rest;   /* the part of `kernel` that pools, arrays and runtime do not explain */
 };
 
 struct ss_live_figures {
 	uint64_t updated_ns; /* CLOCK_BOOTTIME */
 	uint64_t driver_calls, driver_ns, fences, host_bytes;
 	uint32_t device_count, pool_count;
-	uint32_t pools_left_out; /* pools for which there was no room */
+	uint32_t pools_left_out; /* number of pools for which there was no room */
 	uint32_t reserved_for_later;
 	struct ss_live_device device[SS_LIVE_DEVICES];
 	struct ss_live_pool pool[SS_LIVE_POOLS];

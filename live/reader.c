@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Live pages of other processes: read, checked and repaired, and requests written to them. */
+/* Reads, checks and repairs live pages of other processes, and writes requests to them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -65,7 +65,7 @@ static bool read_sequence(int fd, uint32_t *out)
 	       (ssize_t)sizeof(*out);
 }
 
-/* The calls of the kernel order what is read. */
+/* The kernel calls order the reads. */
 static enum ss_live_result read_whole(int fd, struct ss_live_page *out)
 {
 	static const struct timespec nap = {.tv_nsec = 1000000};
@@ -85,7 +85,7 @@ static enum ss_live_result read_whole(int fd, struct ss_live_page *out)
 	return SS_LIVE_BUSY;
 }
 
-/* A file of another kind by this name would block, or do worse. */
+/* A file of another kind with this name could block, or do worse. */
 static int open_page(const char *path, int flags)
 {
 	int fd = open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
@@ -122,8 +122,8 @@ enum ss_live_result ss_live_read_process(const char *path, uint32_t pid, struct 
 		return result;
 	snprintf(link, sizeof(link), "/proc/%u/exe", pid);
 	if (readlink(link, now, sizeof(now) - 1) <= 0)
-		return result; /* it may not be asked */
-	/* A program that was built again while it runs is the same program. */
+		return result; /* the process may not be inspected */
+	/* A program that was rebuilt while it runs counts as the same program. */
 	end = strstr(now, DELETED);
 	if (end && !end[sizeof(DELETED) - 1])
 		*end = '\0';

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The live page of this process: made, written, removed. */
+/* Makes, writes and removes the live page of this process. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -12,14 +12,15 @@
 #include "live/directory.h"
 #include "live/writer.h"
 
-static char path[SS_LIVE_PATH]; /* of the page; "" if there is none */
-static uint32_t owner;          /* pid of the process that made it: a forked child is another one */
+static char path[SS_LIVE_PATH]; /* path of the page; "" if there is none */
+/* Pid of the process that made the page: a forked child is another process */
+static uint32_t owner;
 
-/* Locks the file as a sign of life for those who cannot see the process. The lock stays as long as
- * the file is mapped, also without a descriptor. */
+/* Locks the file as a sign of life for processes that cannot see this one. The lock stays as long
+ * as the file is mapped, also without a descriptor. */
 static struct ss_live_page *map(int fd)
 {
-	(void)flock(fd, LOCK_EX | LOCK_NB); /* nobody looks at a file without its size */
+	(void)flock(fd, LOCK_EX | LOCK_NB); /* readers ignore a file without its full size */
 	return ss_file_reserve(fd, 0, SS_LIVE_BYTES) ? ss_file_map(fd, 0, SS_LIVE_BYTES) : NULL;
 }
 
@@ -36,7 +37,7 @@ struct ss_live_page *ss_live_create(const char *directory, const struct ss_live_
 		errno = ENAMETOOLONG;
 		return NULL;
 	}
-	/* The program that this process ran before exec() may have left one. */
+	/* The program that this process ran before exec() may have left a page. */
 	(void)unlink(path);
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0) {

@@ -7,7 +7,7 @@
  *   E(kind, extra, name, node, since, (parameters), (arguments))
  *
  * kind   How the export treats the call. Kinds with a handler have a hand-written do_<name>:
- *        SERVE     the handler answers where it can
+ *        SERVE     the handler answers if it can
  *        HOT       as SERVE, but the handler is the export and asks ss_pass() itself
  *        ALWAYS    as SERVE, also after exit() has begun
  *        GUARD     as SERVE; after exit() has begun after_exit_<name> answers, because the call may
@@ -31,13 +31,13 @@
  *        PINNED    as OBSERVER, for pinned memory of `size` bytes, which is at `extra` after the
  *                  call
  *        MAP       as OBSERVER, for a call that one thread makes at a time on some releases
- *        QUERY     makes good the waits that hipFree skipped; if the call succeeds `extra` tells
+ *        QUERY     pays the waits that hipFree skipped; if the call succeeds `extra` tells
  *                  the checker
  *        RETRY     nothing; if the call finds no memory on device `extra` (HERE: the current one),
- *                  idle memory of our pools is given back and it is made again
- *        TAKE      as RETRY, and what is taken counts against SOMASHIM_LIMIT and is counted as
+ *                  our pools release idle memory and the call is repeated
+ *        TAKE      as RETRY, and the allocated bytes count against SOMASHIM_LIMIT and as memory
  *                  outside of our pools: `extra` is (device, bytes, key, kind)
- *        GIVE      gives that back: `extra` is the key
+ *        GIVE      frees such memory: `extra` is the key
  *        GRAPH     QUEUE and RETRY, on the device of the stream `extra`
  *        UPLOAD    the same for a call that launches nothing
  *        INSTANTIATE  as RETRY here; then `extra` tells the checker what it made
@@ -45,8 +45,8 @@
  *                  succeeds the second one tells the checker
  * node   the version node of the symbol in libamdhip64 (402 = hip_4.2)
  * since  the first release seen to export it (502 = 5.2.3, 507 = 5.7.1, 604 = 6.4.3, 702 = 7.2.4,
- *        714 = ROCm 7.14, 715 to 717 = ROCm 10.0 to 10.2; 718 = after these. What is newer than 702
- *        is from sources and notes, and says 715 where only the sources of July 2026 were read)
+ *        714 = ROCm 7.14, 715 to 717 = ROCm 10.0 to 10.2; 718 = after these. Numbers above 702
+ *        come from sources and notes; 715 if only the sources of July 2026 were read)
  *
  * All functions return hipError_t. Types that a release's header lacks are void there.
  */
@@ -149,7 +149,7 @@
 	  (ptr, size, pool, stream)) \
 	E(SERVE, 0, hipExtMallocWithFlags, 402, 502, \
 	  (void **ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
-	/* When it fails it calls hipMemGetInfo, which is passed on then. */ \
+	/* After a failure this call calls hipMemGetInfo, which is passed on then. */ \
 	E(TAKE, (ss_device_of_prop(prop), size, *handle, DEVICE), hipMemCreate, 501, 502, \
 	  (hipMemGenericAllocationHandle_t *handle, size_t size, \
 	   const hipMemAllocationProp *prop, unsigned long long flags), \
@@ -181,7 +181,7 @@
 						    desc->Height, desc->Depth, levels) : 0, *array, ARRAY), hipMipmappedArrayCreate, 402, 502, \
 	  (hipMipmappedArray_t *array, HIP_ARRAY3D_DESCRIPTOR *desc, unsigned int levels), \
 	  (array, desc, levels)) \
-	/* What of that counts against a limit ends here: alloc/limit.c. */ \
+	/* These calls free memory that counts against a limit: alloc/limit.c. */ \
 	E(GIVE, handle, hipMemRelease, 501, 502, (hipMemGenericAllocationHandle_t handle), (handle)) \
 	E(GIVE, array, hipFreeArray, 402, 502, (hipArray_t array), (array)) \
 	E(GIVE, array, hipArrayDestroy, 403, 502, (hipArray_t array), (array)) \
@@ -215,7 +215,7 @@
 	   unsigned int jit_count, SS_LIBRARY_OPTION *options, void **values, \
 	   unsigned int count), \
 	  (library, path, jit, jit_values, jit_count, options, values, count)) \
-	/* Loads the code if nobody has yet. */ \
+	/* Loads the code if it is not loaded yet. */ \
 	E(RETRY, HERE, hipLibraryGetModule, 718, 718, \
 	  (hipModule_t *module, SS_LIBRARY library), (module, library)) \
 	/* Sets the size of the heap of kernels that call malloc(). */ \
@@ -296,7 +296,7 @@
 	  (hipMemPoolPtrExportData *data, void *ptr), (data, ptr)) \
 	E(GUARD, 0, hipMemPoolImportPointer, 501, 502, \
 	  (void **ptr, hipMemPool_t pool, hipMemPoolPtrExportData *data), (ptr, pool, data)) \
-	/* How much memory a device has. */ \
+	/* The amount of memory of a device. */ \
 	E(SERVE, 0, hipDeviceTotalMem, 402, 502, (size_t *bytes, hipDevice_t dev), (bytes, dev)) \
 	E(SERVE, 0, hipGetDeviceProperties, 402, 502, (SS_OLD_PROPERTIES *prop, int dev), (prop, dev)) \
 	E(SERVE, 0, hipGetDevicePropertiesR0000, 402, 604, (void *prop, int dev), (prop, dev)) \
@@ -459,7 +459,7 @@
 	E(PASS, 0, hipDevicePrimaryCtxReset, 402, 502, (hipDevice_t dev), (dev)) \
 	E(PASS, 0, hipDevicePrimaryCtxRelease, 402, 502, (hipDevice_t dev), (dev)) \
 	E(WATCH, 0, hipSetDevice, 402, 502, (int dev), (dev)) \
-	/* The device gets ready without becoming the current one. */ \
+	/* Initializes the device without making it current. */ \
 	E(PASS, 0, hipInitDevice, 716, 716, \
 	  (int dev, unsigned int device_flags, unsigned int flags), (dev, device_flags, flags)) \
 	E(WATCH, 0, hipCtxCreate, 402, 502, (hipCtx_t *ctx, unsigned int flags, hipDevice_t dev), \
@@ -541,7 +541,7 @@
 	E(WATCH, 0, hipLibraryGetManaged, 702, 714, \
 	  (void **ptr, size_t *size, SS_LIBRARY library, const char *name), \
 	  (ptr, size, library, name)) \
-	/* A wait for what other devices wrote, such as network cards. */ \
+	/* A wait for writes of other devices, such as network cards. */ \
 	E(PASS, 0, hipDeviceFlushGPUDirectRDMAWrites, 718, 718, (int target, int scope), \
 	  (target, scope)) \
 	/* ---- work on a stream that may be unknown yet ---- */ \

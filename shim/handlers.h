@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The prototypes that shim/entries.h stands for: the exported symbols, the handler do_<name>
- * of each, and after_exit_<name> of the entries of kind GUARD. Only files that define a
- * handler or need the address of an export include it.
+ * The prototypes of shim/entries.h: the exported symbols, the handler do_<name> of each, and
+ * after_exit_<name> of the entries of kind GUARD. Only files that define a handler or need the
+ * address of an export include it.
  */
 #ifndef SS_SHIM_HANDLERS_H
 #define SS_SHIM_HANDLERS_H
@@ -46,13 +46,13 @@
 SS_ENTRIES(E)
 #undef E
 
-/* Does not compile where the table disagrees with the installed HIP header. */
+/* Does not compile if the table disagrees with the installed HIP header. */
 #define E(kind, extra, name, node, since, params, args) SS_EXPORT hipError_t name params;
 SS_ENTRIES(E)
 #undef E
 
-/* Written behind the handler of a HOT entry: the export is an alias of the handler, which
- * saves a jump on the hot path. */
+/* Follows the handler of a HOT entry: the export is an alias of the handler, which saves a jump on
+ * the hot path. */
 #define SS_HOT(name) \
 	extern __typeof__(do_##name) name \
 		__attribute__((alias("do_" #name), visibility("default")));

@@ -3,8 +3,8 @@
  * The entry points of the hipMalloc, hipFree, hipMallocAsync and hipFreeAsync families.
  * Each checks its arguments, asks the core, or passes the call on.
  *
- * What the core cannot serve goes to the real runtime, so that its result, or its error,
- * is what the program sees. So do pointers that are not ours.
+ * The real runtime gets each request that the core cannot serve, so the program sees the runtime's
+ * result or error. The runtime also gets pointers that are not ours.
  */
 #include <stdint.h>
 
@@ -29,7 +29,7 @@
 #include "shim/stream/capture.h"
 #include "shim/stream/timeline.h"
 
-/* What the pointer of a free is. */
+/* Looks up the pointer of a free. */
 static enum ss_status find(const void *ptr, struct ss_found *out)
 {
 	enum ss_status status = ss_find(ss_core, ptr, out);
@@ -65,7 +65,7 @@ static __attribute__((noinline)) hipError_t malloc_long(void **ptr, size_t size)
 	if (unlikely(ss_checking))
 		ss_check_call("hipMalloc");
 	err = ss_malloc(ptr, size, true);
-	/* A program often does nothing for long after it has taken its memory. */
+	/* A program often makes no call for long after it has taken its memory. */
 	if (likely(err == hipSuccess))
 		ss_live_tick();
 	return err;
@@ -90,7 +90,7 @@ hipError_t do_hipExtMallocWithFlags(void **ptr, size_t size, unsigned int flags)
 		hipError_t err;
 
 		ss_observer_add(-1, SS_OBSERVER_FINE);
-		/* Memory for signals is the host's. */
+		/* Memory for signals is host memory. */
 		err = SS_LIMITED(-1, flags == hipMallocSignalMemory ? 0 : size, *ptr,
 				 CALL(hipExtMallocWithFlags, ptr, size, flags));
 		if (err == hipSuccess && flags != hipMallocSignalMemory)
@@ -206,15 +206,15 @@ static inline hipError_t alloc_on(struct ss_timeline *tl, struct ss_pool *pool, 
 	return likely(status == SS_OK) ? ss_result(hipSuccess) : ss_fail(ss_status_error(status));
 }
 
-/* Beside a capture of a blocking stream the null stream cannot order anything. The
- * runtime's pools crash there (hip_mempool.cpp); CUDA returns this error. */
+/* While a blocking stream captures, the null stream cannot order anything. The runtime's pools
+ * crash in this case (hip_mempool.cpp); CUDA returns this error. */
 static bool null_beside_capture(const struct ss_timeline *tl)
 {
 	return ss_timeline_kind(tl) == SS_TL_NULL && atomic_load(&ss_captures_blocking) > 0;
 }
 
-/* An allocation beside or inside a capture, or from a pool of the runtime. True: *err is the
- * answer. False: allocate as usual. */
+/* Handles an allocation during or inside a capture, or from a pool of the runtime. True: *err is
+ * the answer. False: allocate as usual. */
 static __attribute__((noinline, cold)) bool alloc_async_rare(struct ss_timeline *tl, void **ptr,
 							     size_t size, hipStream_t stream,
 							     hipError_t *err)
@@ -229,7 +229,7 @@ static __attribute__((noinline, cold)) bool alloc_async_rare(struct ss_timeline 
 			return true;
 		}
 	}
-	/* On a capturing stream the allocation becomes a graph node, which is the runtime's. */
+	/* On a capturing stream the allocation becomes a graph node of the runtime. */
 	if (!ss_timeline_capturing(tl) && !ss_pool_native_current(ss_timeline_device(tl)) &&
 	    ss_pool_current(ss_core, ss_timeline_device(tl)))
 		return false;
@@ -325,8 +325,8 @@ hipError_t do_hipMallocFromPoolAsync(void **ptr, size_t size, hipMemPool_t handl
 
 /* ---- hipFreeAsync ------------------------------------------------------- */
 
-/* The runtime of 5.2 takes any pointer for its own allocation and crashes; that of 5.7 returns
- * success for any. So ask first whether it knows the pointer. */
+/* The runtime of 5.2 takes any pointer for its own allocation and crashes; the runtime of 5.7
+ * returns success for any pointer. So first ask the runtime whether it knows the pointer. */
 static hipError_t foreign_free_async(void *ptr, hipStream_t stream)
 {
 	size_t size = 0;
@@ -363,7 +363,7 @@ static hipError_t free_async_at_exit(void *ptr, hipStream_t stream)
 	}
 }
 
-/* `status`: what ss_find() said of ptr. */
+/* `status`: the result of ss_find() for ptr. */
 static hipError_t free_found_async(enum ss_status status, const struct ss_found *found, void *ptr,
 				   struct ss_timeline *tl, hipStream_t stream)
 {
@@ -467,8 +467,8 @@ static hipError_t freed_host(hipError_t err, void *ptr)
 	freed_host(ss_outside_free_end(&outside_, call), ptr); \
 })
 
-/* The runtime frees device memory here, too: it looks the address up and frees what it finds,
- * which would be our segment with every other block in it (7.2.4). */
+/* The runtime frees device memory in this call, too: the runtime looks the address up and frees the
+ * allocation, which would be our segment with every other block in it (7.2.4). */
 hipError_t do_hipHostFree(void *ptr)
 {
 	if (unlikely(ss_checking))
@@ -485,8 +485,8 @@ hipError_t do_hipFreeHost(void *ptr)
 			      FREED_HOST(WAITING_FOR_ALL(REAL(hipFreeHost, ptr)), ptr);
 }
 
-/* The program may have registered part of a segment. Then the runtime knows a range that starts
- * at ptr; else it would find and forget the segment. */
+/* The program may have registered part of a segment. Then the runtime knows a range that starts at
+ * ptr. Without such a range the runtime would find and forget the segment. */
 hipError_t do_hipHostUnregister(void *ptr)
 {
 	hipDeviceptr_t base = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The handler of SIGBUS behind cut_guard.h. No lock. */
+/* The handler of SIGBUS for cut_guard.h. No lock. */
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -11,7 +11,7 @@
 #define ASKED 2
 #define MAPPINGS 8
 
-static ss_cut_found *_Atomic asked[ASKED]; /* NULL behind the last */
+static ss_cut_found *_Atomic asked[ASKED]; /* NULL after the last */
 static struct {
 	atomic_uintptr_t at; /* 0: free */
 	atomic_size_t size;  /* 0: not complete yet */
@@ -35,7 +35,7 @@ static bool is_mapped(const void *at, void **from, size_t *size)
 	return false;
 }
 
-/* The signal comes once more, to whoever had it before. */
+/* Raises the signal once more, for the handler that was set before. */
 static void pass_on(int signal, siginfo_t *info, void *context)
 {
 	if (before.sa_flags & SA_SIGINFO) {

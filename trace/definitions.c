@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Collects what a trace file defines: process, devices, pools, streams, stacks, modules. */
+/* Collects the definitions of a trace file: process, devices, pools, streams, stacks, modules. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes one record for each thing that happens to device memory. See writer.h. */
+/* Writes one record for each event of device memory. See writer.h. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "trace/stack.h"
 #include "trace/writer.h"
 
-/* Fills what all events have. With `stack` the caller's stack is recorded, too. */
+/* Fills the fields that all events have. With `stack` the caller's stack is recorded, too. */
 static void *event_begin(struct ss_trace_context *c, uint32_t size, const void *pool,
 			 const void *stream, bool has_stream, int device, unsigned flags,
 			 bool stack, uint32_t *pool_id)

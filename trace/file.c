@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file of a recording. It grows by one block at a time. Room on the disk is reserved before
+ * The file of a recording, which grows by one block at a time. Room on the disk is reserved before
  * a block is mapped: a write to a mapped page without room would kill the program (SIGBUS). The
  * child of a fork does not get the mappings.
  */
@@ -28,7 +28,8 @@ static bool is_ours(const struct ss_trace_file *f, struct stat *st)
 
 static void *map(struct ss_trace_file *f, off_t offset, size_t size)
 {
-	uint64_t least = atomic_load(&f->size); /* before the file is asked: others make it grow */
+	/* Read before the file's size, because other threads make the file grow */
+	uint64_t least = atomic_load(&f->size);
 	struct stat st;
 
 	if (!is_ours(f, &st)) {
@@ -70,7 +71,7 @@ bool ss_trace_file_open(struct ss_trace_file *f, const char *pattern, uint32_t r
 				    .dev = st.st_dev,
 				    .ino = st.st_ino,
 				    .header_size = page > 4096 ? (uint32_t)page : 4096};
-	if (ring) { /* as many again for what is left of older blocks */
+	if (ring) { /* the same number again for the rest of older blocks */
 		uint64_t bytes = sizeof(struct ss_trace_header) + SS_TRACE_RING_SIZE(2 * ring);
 		f->header_size = (uint32_t)((bytes + f->header_size - 1) / f->header_size *
 					    f->header_size);
@@ -98,7 +99,7 @@ static off_t offset_of(const struct ss_trace_file *f, uint32_t number)
 
 /* ---- rings --------------------------------------------------------------- */
 
-/* Counts one more block of the program. False: it has as many as it may. */
+/* Counts one more block of the program. False: the program has reached its limit. */
 static bool count_block(struct ss_trace_ring *ring)
 {
 	uint32_t used = __atomic_load_n(&ring->used, __ATOMIC_RELAXED);
@@ -138,8 +139,8 @@ static bool take_block(struct ss_trace_ring *ring, uint32_t blocks, uint32_t *nu
 	return false;
 }
 
-/* Waits for the process that gives blocks back. A lost event makes figures wrong; a wait does
- * not. */
+/* Waits for the process that frees blocks of the ring. A lost event makes figures wrong; a wait
+ * does not. */
 static bool await_block(struct ss_trace_file *f, uint32_t *number)
 {
 	static const struct timespec time = {.tv_nsec = 1000000};
@@ -157,7 +158,7 @@ static bool await_block(struct ss_trace_file *f, uint32_t *number)
 
 /* ---- blocks -------------------------------------------------------------- */
 
-/* The file tells a reader how long it is, so that a copy that was cut is known as one. */
+/* The file stores its size for readers, so that they recognize a copy that was cut. */
 static void has_grown(struct ss_trace_header *h, uint64_t size)
 {
 	uint64_t old = __atomic_load_n(&h->size, __ATOMIC_RELAXED);

@@ -21,7 +21,7 @@ struct ss_trace_file {
 	uint32_t header_size;
 	_Atomic uint32_t next;          /* number of the next block; not of a ring */
 	struct ss_trace_header *header; /* mapped; without its magic at first */
-	struct ss_trace_ring *ring;     /* behind it; NULL: none */
+	struct ss_trace_ring *ring;     /* after the header; NULL: none */
 	_Atomic bool starved;           /* a wait for a block of the ring was in vain */
 	_Atomic uint64_t size;          /* the file has grown to these bytes at least */
 };
@@ -31,15 +31,16 @@ struct ss_trace_file {
 bool ss_trace_file_open(struct ss_trace_file *f, const char *pattern, uint32_t ring, char *path,
 			size_t size, unsigned *number);
 /* Maps a new block of SS_TRACE_BLOCK_SIZE zero bytes, for which the disk has room. Safe from
- * several threads at once. NULL with errno set: SS_TRACE_CUT if somebody has cut the file, EBUSY if
- * a ring has none, which it waits for at most a second and not again before it got one. */
+ * several threads at once. NULL with errno set: SS_TRACE_CUT if the file was cut, EBUSY if a ring
+ * has no free block. The call waits for a block for at most a second, and after a vain wait not
+ * again before it got one. */
 void *ss_trace_file_block(struct ss_trace_file *f, uint32_t *number);
-/* Unmaps a block to which nothing is added. Its last record is of `last_ns`. */
+/* Unmaps a complete block. The time of its last record is `last_ns`. */
 void ss_trace_file_done(struct ss_trace_file *f, void *block, uint64_t last_ns);
-/* Gives back the room for the bytes of a block from `used` on. They stay zero. */
+/* Frees the disk space of a block's bytes from `used` on. These bytes stay zero. */
 void ss_trace_file_punch(struct ss_trace_file *f, uint32_t number, uint32_t used);
 void ss_trace_file_close(struct ss_trace_file *f);
-/* Undoes ss_trace_file_open(): the file is empty, and nobody takes it for a recording. */
+/* Undoes ss_trace_file_open(): the file is empty, and no reader takes it for a recording. */
 void ss_trace_file_undo(struct ss_trace_file *f);
 
 #endif

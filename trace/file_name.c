@@ -57,7 +57,7 @@ static void put_text(struct text *t, const char *from)
 	put(t, from, strlen(from));
 }
 
-/* Characters of the directive at `s`; 0: it is none. */
+/* Number of characters of the directive at `s`; 0: there is none. */
 static size_t directive(const char *s)
 {
 	const char *end;
@@ -121,7 +121,7 @@ static void put_value(struct text *t, const char *s, size_t length)
 	put_text(t, text);
 }
 
-/* Where the extension begins, or the end. What depends on the process is none. */
+/* The start of the extension, or the end. A part that depends on the process is no extension. */
 static const char *extension(const char *pattern)
 {
 	const char *slash = strrchr(pattern, '/'), *name = slash ? slash + 1 : pattern;
@@ -206,7 +206,7 @@ static int claim(const char *path, int flags, bool keep)
 	if (!made && errno == EEXIST) {
 		/* open() of a FIFO would otherwise wait for a reader. */
 		fd = open(path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-		/* Another user's, a link to nothing, or gone by now. */
+		/* The file is another user's, or a link to nothing, or has been removed. */
 		if (fd < 0 && (errno == EACCES || errno == ENOENT))
 			errno = EEXIST;
 	}
@@ -216,7 +216,7 @@ static int claim(const char *path, int flags, bool keep)
 		goto error;
 	if (!S_ISREG(st.st_mode) || is_special(path))
 		return fd;
-	/* Some filesystems have no locks. There a file that was here before may be anybody's. */
+	/* Some filesystems have no locks. On these an existing file may belong to any process. */
 	bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
 	if ((!locked && (errno == EWOULDBLOCK || (!made && keep))) || fstat(fd, &st) != 0 ||
 	    (keep && st.st_size != 0) || !is_at(path, &st)) {
@@ -266,7 +266,7 @@ int ss_file_hold(const char *pattern, char *path, size_t size, unsigned *number)
 	return -1;
 }
 
-/* Makes a file without a name, or where that cannot be, one that nobody sees for long. `folder`
+/* Makes a file without a name, or if that is impossible, a file that is removed at once. `folder`
  * ends in a slash. */
 static bool can_make(const char *folder)
 {
@@ -307,7 +307,7 @@ bool ss_file_possible(const char *pattern)
 	slash = strrchr(path, '/');
 	if (!slash)
 		return can_make("./");
-	if (!slash[1]) { /* a folder that is none */
+	if (!slash[1]) { /* not a folder */
 		errno = EISDIR;
 		return false;
 	}

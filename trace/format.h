@@ -17,18 +17,18 @@
 #define SS_TRACE_ENDIAN 0x01020304u
 #define SS_TRACE_BLOCK_MAGIC 0x4b425353u /* "SSBK" */
 #define SS_TRACE_BLOCK_SIZE 65536u
-#define SS_TRACE_RECORD_MAX 2040u  /* bytes; the longest that `words` can say */
-#define SS_TRACE_TEXT_MAX 1024u    /* bytes of a text; a longer one is cut at its end */
+#define SS_TRACE_RECORD_MAX 2040u  /* bytes; the longest record that `words` can express */
+#define SS_TRACE_TEXT_MAX 1024u    /* bytes of a text; the end of a longer text is cut off */
 #define SS_TRACE_FRAMES_MAX 128u   /* of one stack */
 #define SS_TRACE_SEGMENTS_MAX 16u  /* loaded segments of one module */
 #define SS_TRACE_BUILD_ID_MAX 32u
 
-/* How the recording ended. */
+/* The end of the recording. */
 enum ss_trace_state {
 	SS_TRACE_RUNNING,  /* the process runs, or it was killed */
 	SS_TRACE_CLOSED,   /* the process ended in order */
 	SS_TRACE_FULL,     /* the disk was full, or the file could not grow for another reason */
-	SS_TRACE_SNAPSHOT, /* it was made of a memory snapshot of PyTorch */
+	SS_TRACE_SNAPSHOT, /* the file was made from a memory snapshot of PyTorch */
 };
 
 /* At offset 0. The writer stores `magic` last, so a file that has it has all of this. */
@@ -49,22 +49,22 @@ struct ss_trace_header {
 	uint32_t ring_blocks; /* most blocks that the file may have; 0: it is no ring */
 	uint32_t reserved32;
 	uint64_t size; /* bytes that the file has at least; 0: not known */
-	/* Of a ring with a beginning: how many blocks its base has. `base_for_ns` is the beginning
-	 * that this number is for; another one: it is not known */
+	/* Of a ring with a beginning: the number of blocks of its base. `base_for_ns` is the
+	 * beginning that this number is for; for another beginning the number is unknown */
 	uint64_t base_for_ns;
 	uint64_t base_blocks;
 	uint64_t lost_names; /* frames of Python without a name: the table was full */
 };
 
-/* A ring (somashim record --ring) has this behind its header. The program takes blocks that are
- * free, or new ones, as long as it has less than `limit`; somebody else (cli/ring/) gives blocks
- * back. All fields are atomic. */
+/* A ring (somashim record --ring) has this after its header. The program takes free blocks, or new
+ * ones, as long as it has less than `limit`; another process (cli/ring/) frees blocks. All fields
+ * are atomic. */
 struct ss_trace_ring {
 	uint32_t next;  /* blocks that were ever taken */
 	uint32_t used;  /* blocks that the program has */
 	uint32_t limit; /* most of these */
 	uint32_t reserved;
-	uint64_t free[]; /* a bit for each block: nobody has it, and it is all 0 */
+	uint64_t free[]; /* a bit for each block: the block is free, and all its bytes are 0 */
 };
 #define SS_TRACE_RING_LEAST 64u      /* blocks of the program: 4 MiB */
 #define SS_TRACE_RING_MOST (1u << 20) /* ... 64 GiB */
@@ -73,9 +73,9 @@ struct ss_trace_ring {
 /* In a ring a block of the program that is full has another magic, and in its last 8 bytes the time
  * of its last record. */
 #define SS_TRACE_BLOCK_DONE 0x4e445353u /* "SSDN" */
-/* What the events before the beginning of a ring left: definitions, and events with
- * SS_TRACE_F_LIVED. The last 8 bytes are the beginning that it is for; a block for another one does
- * not count. */
+/* The state at the beginning of a ring, from earlier events: definitions, and events with
+ * SS_TRACE_F_LIVED. The last 8 bytes are the beginning that the block is for; a block for another
+ * beginning does not count. */
 #define SS_TRACE_BLOCK_BASE 0x53425353u /* "SSBS" */
 
 /* At header_size + n * block_size. The writer stores `magic` last. A block without it was
@@ -86,7 +86,7 @@ struct ss_trace_block {
 	uint64_t base_ns; /* CLOCK_BOOTTIME; the times of the records count from here */
 };
 
-/* Records. Everything from KIND_ALLOC on is an event; what comes before describes things that
+/* Records. Every kind from KIND_ALLOC on is an event; the kinds before it define objects that
  * events name by number. A definition may lie in another block than the events that use it, and
  * after them in the file, so a reader collects all definitions first. */
 enum ss_trace_kind {
@@ -106,10 +106,10 @@ enum ss_trace_kind {
 	SS_TRACE_FREE = 17,
 	SS_TRACE_REUSABLE = 18,
 	SS_TRACE_SEGMENT_ALLOC = 19, /* physical memory was taken from the runtime */
-	SS_TRACE_SEGMENT_FREE = 20,  /* ... and given back */
+	SS_TRACE_SEGMENT_FREE = 20,  /* ... and released */
 	SS_TRACE_MAP = 21,           /* a chunk was mapped into a reserved address range */
 	SS_TRACE_UNMAP = 22,
-	SS_TRACE_TRIM = 23,  /* idle memory was given back */
+	SS_TRACE_TRIM = 23,  /* idle memory was released */
 	SS_TRACE_OOM = 24,   /* an allocation failed */
 	SS_TRACE_LIMIT = 25, /* a limit that the user set was reached */
 	SS_TRACE_WAIT = 26,  /* a synchronization, a wait or a call of the driver ended */
@@ -117,8 +117,8 @@ enum ss_trace_kind {
 	SS_TRACE_POOL_DESTROY = 28,
 	/* A block that was freed before the beginning, and was not reusable yet */
 	SS_TRACE_IN_FLIGHT = 29,
-	SS_TRACE_PHASE = 30,   /* the program says what it is doing */
-	SS_TRACE_OUTSIDE = 31, /* memory outside of the pools was taken, or given back */
+	SS_TRACE_PHASE = 30,   /* the program names its current phase */
+	SS_TRACE_OUTSIDE = 31, /* memory outside of the pools was allocated, or freed */
 };
 
 /* The start of every record. The writer stores `kind` last, so a record with a kind is whole. */
@@ -257,7 +257,7 @@ struct ss_trace_pool { /* r.pool is its number. POOL, POOL_CREATE and POOL_DESTR
 /* Served from the stream's own free blocks: narrower than `hits` of SOMASHIM_STATS, which counts
  * every allocation that needed no new memory. */
 #define SS_TRACE_F_HIT 2u
-/* It was there before the beginning of a ring. Also of SEGMENT_ALLOC and MAP. */
+/* The object existed before the beginning of a ring. Also for SEGMENT_ALLOC and MAP. */
 #define SS_TRACE_F_LIVED 8u
 #define SS_TRACE_F_REUSABLE 4u  /* FREE: the bytes may be reused at once; no REUSABLE follows */
 
@@ -269,8 +269,8 @@ struct ss_trace_event {
 	uint32_t stack_device; /* 24 bits: number of the stack, 0: none; 8 bits: device */
 };
 
-/* Sizes of blocks: 48 bits are the bytes that were asked for. 16 bits tell how much more was
- * taken: size rounded up to 256, plus this number times 256. 0xffff: that, or more. */
+/* Sizes of blocks: 48 bits are the requested bytes. 16 bits give the extra size: the block takes
+ * the size rounded up to 256, plus this number times 256. 0xffff: that, or more. */
 #define SS_TRACE_SIZE(v) ((uint64_t)(v) & 0xffffffffffffull)
 #define SS_TRACE_ROUNDED(v) (((SS_TRACE_SIZE(v) + 255) & ~255ull) + ((uint64_t)(v) >> 48) * 256)
 
@@ -283,16 +283,16 @@ struct ss_trace_alloc { /* the call is about to return the block */
 struct ss_trace_lived { /* ALLOC with SS_TRACE_F_LIVED, and IN_FLIGHT */
 	struct ss_trace_alloc a;
 	uint64_t since_ns; /* when it was allocated */
-	uint64_t rounded;  /* bytes that it takes */
+	uint64_t rounded;  /* bytes that the block takes */
 };
 
-struct ss_trace_free { /* the free was called; REUSABLE says when it takes effect */
+struct ss_trace_free { /* the free was called; REUSABLE marks when it takes effect */
 	struct ss_trace_event e;
 	uint64_t ptr;
 };
 
-/* Every use of this free range is over. It covers one or several freed blocks: neighbours are
- * merged while they wait. */
+/* Every use of this free range has completed. The range covers one or several freed blocks:
+ * neighbours are merged while they are pending. */
 struct ss_trace_reusable {
 	struct ss_trace_record r;
 	uint64_t base;
@@ -305,28 +305,29 @@ struct ss_trace_segment {        /* SEGMENT_ALLOC, SEGMENT_FREE, MAP, UNMAP */
 	uint64_t size; /* bytes */
 };
 /* SEGMENT_ALLOC of a reserved address range has no physical memory of its own. */
-#define SS_TRACE_S_RESERVED 1u /* only addresses: MAP and UNMAP say what is behind them */
+#define SS_TRACE_S_RESERVED 1u /* only addresses: MAP and UNMAP give the memory at them */
 
 enum ss_trace_trim_cause {
-	SS_TRACE_TRIM_CALL,      /* hipMemPoolTrimTo */
-	SS_TRACE_TRIM_DECAY,     /* idle for too long */
-	SS_TRACE_TRIM_THRESHOLD, /* a synchronization, and more was idle than the pool may keep */
-	SS_TRACE_TRIM_OOM,       /* another allocation needed it */
-	SS_TRACE_TRIM_RESET,     /* hipDeviceReset, or the pool was destroyed */
+	SS_TRACE_TRIM_CALL,  /* hipMemPoolTrimTo */
+	SS_TRACE_TRIM_DECAY, /* idle for too long */
+	/* A synchronization, and the pool had more idle memory than it may keep */
+	SS_TRACE_TRIM_THRESHOLD,
+	SS_TRACE_TRIM_OOM,   /* another allocation needed it */
+	SS_TRACE_TRIM_RESET, /* hipDeviceReset, or the pool was destroyed */
 };
 
 struct ss_trace_trim {
 	struct ss_trace_event e; /* flags: enum ss_trace_trim_cause */
-	uint64_t released;       /* bytes that were given back */
+	uint64_t released;       /* bytes that were released */
 	uint64_t kept;           /* bytes that the pool still has */
 };
 
 struct ss_trace_oom { /* OOM and LIMIT */
 	struct ss_trace_event e;
-	uint64_t size;        /* bytes that were asked for */
+	uint64_t size;        /* requested bytes */
 	uint64_t device_free; /* OOM: bytes that the device has free; LIMIT: the limit */
 	uint64_t reserved;    /* bytes that the pool has; 0 if not known */
-	uint64_t used;        /* bytes of it that the program holds */
+	uint64_t used;        /* bytes of the pool that the program holds */
 };
 
 enum ss_trace_wait_cause {
@@ -335,15 +336,15 @@ enum ss_trace_wait_cause {
 	SS_TRACE_WAIT_STREAM,       /* the program: hipStreamSynchronize */
 	SS_TRACE_WAIT_EVENT,        /* the program: hipEventSynchronize */
 	SS_TRACE_WAIT_DEVICE,       /* the program: hipDeviceSynchronize */
-	SS_TRACE_WAIT_DRIVER_ALLOC, /* the real runtime: memory is taken */
-	SS_TRACE_WAIT_DRIVER_FREE,  /* ... and given back */
+	SS_TRACE_WAIT_DRIVER_ALLOC, /* the real runtime: memory is allocated */
+	SS_TRACE_WAIT_DRIVER_FREE,  /* ... and released */
 	SS_TRACE_WAIT_DRIVER_MAP,   /* memory is mapped, unmapped, or its access is set */
 	SS_TRACE_WAIT_DRIVER_OTHER,
 };
 
-struct ss_trace_wait {           /* its time is the end */
+struct ss_trace_wait {           /* the record's time is the end of the wait */
 	struct ss_trace_event e; /* flags: enum ss_trace_wait_cause */
-	uint64_t ns;             /* how long it took */
+	uint64_t ns;             /* duration in ns */
 };
 
 /* Ranges and marks of roctx. PUSH and POP nest in a thread; START and STOP need not. */
@@ -368,12 +369,13 @@ enum ss_trace_outside_kind {
 	SS_TRACE_OUTSIDE_MANAGED, /* hipMallocManaged */
 	SS_TRACE_OUTSIDE_HOST,    /* host memory that the device can reach: hipHostMalloc */
 	SS_TRACE_OUTSIDE_ARRAY,   /* arrays and mipmapped arrays */
-	SS_TRACE_OUTSIDE_DEVICE,  /* device memory that the runtime gave by itself */
-	/* All that the process has of the device, as the kernel says: a level, not a change */
+	SS_TRACE_OUTSIDE_DEVICE,  /* device memory that the runtime served itself */
+	/* All bytes of the device that the process has, from the kernel: a level, not a change */
 	SS_TRACE_OUTSIDE_KERNEL,
 	SS_TRACE_OUTSIDE_KINDS,
 };
-/* Flags beside the kind: it was given back; it is the sum of what was there before a beginning */
+/* Flags beside the kind: the memory was freed; the record is the sum of the memory before a
+ * beginning */
 #define SS_TRACE_OUTSIDE_FREE 0x80u
 #define SS_TRACE_OUTSIDE_LIVED 0x40u
 #define SS_TRACE_OUTSIDE_KIND 0x3fu /* a mask */

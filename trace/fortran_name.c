@@ -23,7 +23,7 @@ static bool is_name(char c)
 }
 
 /* flang: _Q, then for each scope a capital letter (M module, S submodule, F host, P procedure) and
- * the name, all of which is in lower case. */
+ * the name in lower case. */
 static bool flang(const char *symbol, char *out, size_t size)
 {
 	const char *at = symbol + 2;

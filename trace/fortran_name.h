@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 /* "module::procedure" for the symbol of a procedure of a module, "host::procedure" for one within
- * another. False: it is none, or does not fit. */
+ * another. False: `symbol` is no such name, or the result does not fit. */
 bool ss_fortran_name(const char *symbol, char *out, size_t size);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Arrays that grow by one. Their room is at least the next power of two, so only the count is
- * kept. They may also shrink. */
+/* Arrays that grow by one. Their room is at least the next power of two, so only the count is kept.
+ * Arrays may also shrink. */
 #ifndef SS_TRACE_GROW_H
 #define SS_TRACE_GROW_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the file of a module that a trace names, also if it comes from another machine. */
+/* Finds the file of a module that a trace names, also if the trace comes from another machine. */
 #include <elfutils/libdwelf.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,7 +63,8 @@ int ss_module_file_open(const struct ss_trace_module_def *def, char *const *dirs
 {
 	int fd = -1;
 
-	/* The file itself is better than a copy without code, as it leads to its debug file. */
+	/* The file itself is better than a copy without code, because the file leads to its debug
+	 * file. */
 	if (def->path[0] == '/') {
 		snprintf(path, size, "%s", def->path);
 		fd = open_if_same(def, path);

@@ -81,7 +81,7 @@ static void add_unit(struct ss_module_names *m, Dwarf_Die *die, Dwarf_Addr bias,
 		.low = low + bias, .high = high + bias, .die = *die, .bias = bias};
 }
 
-/* Clang writes no .debug_aranges, which libdw looks addresses up in. */
+/* Clang writes no .debug_aranges, which libdw needs to look up addresses. */
 static void index_units(struct ss_module_names *m)
 {
 	Dwarf_Die *die = NULL;
@@ -122,8 +122,8 @@ static Dwarf_Die *find_unit(struct ss_module_names *m, Dwarf_Addr address, Dwarf
 
 /* ---- inlined functions --------------------------------------------------- */
 
-/* Adds the functions that were inlined at the address, and the one that they are in. The first
- * symbol has its source line already. Returns the number of symbols. */
+/* Adds the functions that were inlined at the address, and the function that contains them. The
+ * first symbol has its source line already. Returns the number of symbols. */
 static uint32_t add_inlined(Dwfl_Module *mod, Dwarf_Die *cu, Dwarf_Addr address,
 			    struct ss_symbol *symbol)
 {
@@ -135,8 +135,8 @@ static uint32_t add_inlined(Dwfl_Module *mod, Dwarf_Die *cu, Dwarf_Addr address,
 	int n = dwarf_getscopes(cu, address, &scopes);
 	if (n <= 0)
 		return count;
-	/* The scopes of an inlined function continue where it is defined. Those that follow from
-	 * its own entry continue where it was inlined. */
+	/* The scopes of an inlined function continue at its definition. Scopes that follow from the
+	 * function's own entry continue at the place of the inlining. */
 	Dwarf_Off at = dwarf_dieoffset(&scopes[0]);
 	free(scopes);
 	scopes = NULL;
@@ -227,7 +227,7 @@ struct ss_module_names *ss_module_names_open(const char *path, int fd, char *sea
 	dwfl_report_begin(m->dwfl);
 	m->mod = dwfl_report_elf(m->dwfl, path, path, fd, 0, true);
 	if (m->mod)
-		fd = -1; /* it is libdwfl's now */
+		fd = -1; /* libdwfl owns the descriptor now */
 	dwfl_report_end(m->dwfl, NULL, NULL);
 	if (m->mod)
 		return m;

@@ -18,14 +18,14 @@ struct ss_module_names;
 /* Can this build read names at all? */
 bool ss_module_names_can(void);
 /* Takes the descriptor, also if it fails. `search` is the path for debug files in the form of
- * libdwfl, and stays the caller's. NULL: it cannot be read, or memory is out. */
+ * libdwfl, and stays the caller's. NULL: the file cannot be read, or memory is out. */
 struct ss_module_names *ss_module_names_open(const char *path, int fd, char *search);
 void ss_module_names_close(struct ss_module_names *m);
-/* Where the addresses of the file begin: 0, unless the program is not position-independent. */
+/* The start of the file's addresses: 0, unless the program is not position-independent. */
 uint64_t ss_module_names_start(struct ss_module_names *m);
-/* The names of an address, as ss_symbolize() has them, but not yet readable. symbol[0] has its
- * module, and the others get it. Returns how many there are, at least 1, at most SS_NAMES_MAX. The
- * texts live as long as `m`. */
+/* The names of an address, as from ss_symbolize(), but not yet readable. symbol[0] has its module,
+ * and this function sets it in the others. Returns their number, at least 1, at most SS_NAMES_MAX.
+ * The texts live as long as `m`. */
 uint32_t ss_module_names_find(struct ss_module_names *m, uint64_t address,
 			      struct ss_symbol *symbol);
 

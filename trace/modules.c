@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes which executables and libraries are loaded, from what the dynamic linker says. */
+/* Records the loaded executables and libraries, from the dynamic linker's list. */
 #include <link.h>
 #include <string.h>
 #include <unistd.h>
@@ -45,7 +45,7 @@ static uint8_t build_id(const struct dl_phdr_info *info, uint8_t *out)
 	return 0;
 }
 
-/* The absolute path, as far as it is known. */
+/* The absolute path, if it is known. */
 static void path_of(const struct dl_phdr_info *info, bool program, char *out, size_t size)
 {
 	const char *name = info->dlpi_name ? info->dlpi_name : "";
@@ -151,7 +151,7 @@ static int each_module(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-/* Writes which modules are gone and forgets them. */
+/* Records the modules that were unloaded, and forgets them. */
 static void remove_unseen(struct ss_trace_context *c)
 {
 	struct ss_trace_live *live = c->live;

@@ -20,7 +20,7 @@ static uint64_t key_of(enum name_type type, const void *handle, int device)
 	       (uint64_t)(uint8_t)(device + 1) << 56 ^ 1ull << 63;
 }
 
-/* The entry of the key. *is_new: nobody had it, and the caller sets its number. */
+/* The entry of the key. *is_new: the entry is new, and the caller sets its number. */
 static struct ss_trace_name *find(struct ss_trace_live *live, uint64_t key, bool *is_new)
 {
 	uint32_t i = (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 40);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* In place of module_names.c and module_file.c where the build found no elfutils. */
+/* Replaces module_names.c and module_file.c in a build without elfutils. */
 #include <unistd.h>
 
 #include "trace/module_file.h"

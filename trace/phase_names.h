@@ -8,7 +8,7 @@
 
 #include "trace/format.h"
 
-#define SS_PHASE_NAMES_MAX 65535u /* of which numbers are kept; the rest has none */
+#define SS_PHASE_NAMES_MAX 65535u /* number of names that get a number; later names get none */
 
 struct ss_phase_names {
 	char **name; /* without control characters */
@@ -17,7 +17,8 @@ struct ss_phase_names {
 	uint32_t slots;
 };
 
-/* The number of the record's name; 0: it has none, or there is no room for another one. */
+/* The number of the record's name; 0: the record has no name, or there is no room for another
+ * one. */
 uint32_t ss_phase_names_find(struct ss_phase_names *n, const struct ss_trace_phase *r);
 void ss_phase_names_finish(struct ss_phase_names *n);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes who the process is: program, arguments, host, job, rank, options. */
+/* Records the identity of the process: program, arguments, host, job, rank, options. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +59,7 @@ static void write_arguments(struct ss_trace_context *c)
 
 void ss_trace_process_info(struct ss_trace_context *c)
 {
-	/* Not on the stack, of which threads may have little */
+	/* Static, because the stack of a thread may be small */
 	static char text[SS_TRACE_TEXT_MAX + 1];
 	struct ss_process_job job;
 	ssize_t n = readlink("/proc/self/exe", text, sizeof(text));

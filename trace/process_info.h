@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes who the process is: program, arguments, host, job, rank, options. */
+/* Records the identity of the process: program, arguments, host, job, rank, options. */
 #ifndef SS_TRACE_PROCESS_INFO_H
 #define SS_TRACE_PROCESS_INFO_H
 

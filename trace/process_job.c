@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The rank of this process in a parallel job, as the launcher's variables say. */
+/* The rank of this process in a parallel job, from the launcher's variables. */
 #include <stddef.h>
 #include <stdlib.h>
 
 #include "trace/process_job.h"
 
-/* The variables of the launchers. The more specific come first: mpirun inside a Slurm job sets
- * its own and passes those of Slurm on unchanged. */
+/* The variables of the launchers. The more specific ones come first: mpirun inside a Slurm job sets
+ * its own variables and passes Slurm's on unchanged. */
 static const struct ss_process_job launchers[] = {
 	{"openmpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
 	 "SLURM_JOB_ID"},

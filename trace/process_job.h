@@ -5,16 +5,16 @@
 
 #include <stdbool.h>
 
-/* What the launcher of a parallel job says about this process. The strings are those of the
- * environment: only the rank is checked, and they live as long as the program leaves them alone. */
+/* The launcher's description of this process in a parallel job. The strings lie in the environment:
+ * only the rank is checked, and they stay valid until the program changes the environment. */
 struct ss_process_job {
 	const char *launcher; /* "openmpi", "mvapich2", "mpich", "pmix", "flux" or "slurm" */
 	const char *rank;     /* a number, never NULL */
-	const char *ranks, *local_rank, *job; /* NULL: the launcher did not say */
+	const char *ranks, *local_rank, *job; /* NULL: not set by the launcher */
 };
 /* False: this process is not part of a job, and *out is unchanged. */
 bool ss_process_job(struct ss_process_job *out);
-/* The number that such a string (NULL: none) is; -1 if it is none from 0 to 2^30. */
+/* The number in such a string (NULL: none); -1 if it is no number from 0 to 2^30. */
 int ss_process_number(const char *value);
 
 #endif

@@ -8,11 +8,12 @@
 
 #include "trace/python.h"
 
-#define OFFSET_MOST 4096u /* larger offsets are not believed */
-/* 3.12 on: a frame that only marks where the interpreter's loop was entered */
+#define OFFSET_MOST 4096u /* larger offsets are rejected */
+/* 3.12 on: a frame that only marks an entry of the interpreter's loop */
 #define OWNED_BY_C 3
 
-/* CPython 3.11 and 3.12 have no table of their offsets. Those of a minor version never change. */
+/* CPython 3.11 and 3.12 have no table of their offsets. The offsets of a minor version never
+ * change. */
 static const struct ss_python_layout layout_3_11 = {
 	.state_frame = 56,
 	.by_cframe = true,
@@ -196,7 +197,7 @@ void ss_python_look(struct ss_python *p)
 	bool known = false;
 	*(void **)&p->thread_state = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
 	*(void **)&p->is_finalizing = dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
-	if (!p->is_finalizing) /* its name before 3.13 */
+	if (!p->is_finalizing) /* the function's name before 3.13 */
 		*(void **)&p->is_finalizing = dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
 	p->code_type = (uintptr_t)dlsym(RTLD_DEFAULT, "PyCode_Type");
 	switch (*version >> 16) {
@@ -236,7 +237,7 @@ __attribute__((no_sanitize_address, no_sanitize_thread)) static uintptr_t first_
 	return state ? AT(uintptr_t, state, p->layout.state_frame) : 0;
 }
 
-/* Reads one frame, and where the next outer one is. */
+/* Reads one frame, and returns the address of the next outer one. */
 __attribute__((no_sanitize_address, no_sanitize_thread)) static uintptr_t read_frame(
 	const struct ss_python_layout *l, uintptr_t at, struct ss_python_frame *f)
 {
@@ -266,7 +267,7 @@ static size_t frame_size(const struct ss_python_layout *l)
 	return most;
 }
 
-/* Goes along the chain through the kernel. Only if all frames have code, the rest is believed. */
+/* Follows the chain through the kernel. The layout is trusted only if all frames have code. */
 static bool prove(struct ss_python *p)
 {
 	const struct ss_python_layout *l = &p->layout;
@@ -324,8 +325,8 @@ __attribute__((no_sanitize_address, no_sanitize_thread)) uint64_t ss_python_hash
 	for (uint32_t n = 0; at && n < SS_PYTHON_FRAMES;) {
 		at = read_frame(l, at, &f);
 		if (!is_marker(l, &f)) {
-			/* Other code may lie where code was that is gone: its name and line are
-			 * elsewhere. */
+			/* New code may lie at the address of freed code; then its name and line lie
+			 * at another address. */
 			hash = mix(hash, f.instruction);
 			hash = mix(hash, AT(uintptr_t, f.code, l->code_name) ^
 						 AT(uint32_t, f.code, l->code_first_line));
@@ -377,7 +378,7 @@ void ss_python_merge(const struct ss_python *p, const uintptr_t *ip, uint32_t co
 		bool last_of_loop = in_loop && i + 1 == count;
 
 		if (!is_own(p, ip[i], &in_loop)) {
-			/* Else a trampoline of `python -X perf`, where unwinding ends */
+			/* Otherwise a trampoline of `python -X perf`, at which unwinding ends */
 			if (!last_of_loop)
 				each(ip[i], NULL, arg);
 			continue;

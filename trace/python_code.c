@@ -7,7 +7,7 @@
 #define NAME_MAX_BYTES SS_PYTHON_TEXT
 #define FILE_MAX_BYTES (2 * SS_PYTHON_TEXT)
 #define CODE_PROBES 32u
-#define LINES_MOST (1u << 20) /* bytes of a table of lines; a longer one is not read */
+#define LINES_MOST (1u << 20) /* bytes of a table of lines; a longer table is not read */
 
 /* ---- texts -------------------------------------------------------------- */
 
@@ -35,7 +35,7 @@ static uint32_t put_utf8(char *out, uint32_t c)
 	return 4;
 }
 
-/* Copies a str as UTF-8, without an end. Returns its length; what does not fit is left out. */
+/* Copies a str as UTF-8, without an end. Returns its length; text that does not fit is left out. */
 static uint32_t read_text(const struct ss_python_layout *l, uintptr_t object, char *out,
 			  uint32_t size)
 {
@@ -131,9 +131,9 @@ static bool next_difference(struct bytes *b, int code, int64_t *out)
 	}
 }
 
-/* The line of an instruction, which is `unit` units of 2 bytes behind the first one. The table has
- * an entry for each run of instructions: a byte with the highest bit set says the kind and the
- * number of units. Without a table it is the first line of the function. */
+/* The line of an instruction, which is `unit` units of 2 bytes after the first one. The table has
+ * an entry for each run of instructions: a byte with the highest bit set gives the kind and the
+ * number of units. Without a table the result is the first line of the function. */
 static uint32_t line_of(const struct ss_python_layout *l, uintptr_t code, uint64_t unit)
 {
 	struct bytes b = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of Python in recordings. Those of several recordings are one if name and file are the
- * same. */
+/* Functions of Python in recordings. Functions of several recordings are one if name and file are
+ * the same. */
 #ifndef SS_TRACE_PYTHON_FUNCTION_H
 #define SS_TRACE_PYTHON_FUNCTION_H
 
@@ -16,8 +16,8 @@ struct ss_python_function {
 	char key[]; /* the name and the file, each with its end */
 };
 
-/* The function of a definition, which may be NULL, in a table that starts as NULL. It is valid
- * until ss_python_functions_finish(). NULL: out of memory. */
+/* The function of a definition, which may be NULL, in a table that starts as NULL. The result is
+ * valid until ss_python_functions_finish(). NULL: out of memory. */
 const struct ss_python_function *ss_python_function(struct ss_python_function **table,
 						    const struct ss_trace_python_def *def);
 void ss_python_functions_finish(struct ss_python_function **table);

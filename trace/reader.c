@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Merges the events of the blocks of a file by time. Each block is sorted, so a heap of the blocks
- * that are open at the moment is enough; only those are in memory.
+ * Merges the events of the blocks of a file by time. Each block is sorted, so a heap of the open
+ * blocks is enough; only open blocks are in memory.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,11 +13,11 @@
 
 /* A block that is being read. */
 struct open_block {
-	uint64_t order;  /* of equal times: the order of the blocks */
+	uint64_t order;  /* orders equal times: the order of the blocks */
 	uint64_t offset; /* of the block */
 	uint8_t *data;
 	struct ss_trace_cursor cursor;
-	const struct ss_trace_record *record; /* its next event; the cursor has the time of it */
+	const struct ss_trace_record *record; /* its next event; the cursor has the event's time */
 };
 
 struct ss_trace_reader {
@@ -25,7 +25,7 @@ struct ss_trace_reader {
 	size_t next;              /* block to be opened; they are sorted by their start */
 	struct open_block **heap; /* the oldest first */
 	size_t open;
-	struct ss_phase_names phases; /* that were seen so far */
+	struct ss_phase_names phases; /* names that were seen so far */
 };
 
 static const char *const names[] = {
@@ -138,7 +138,7 @@ static void close_block(struct open_block *b)
 	free(b);
 }
 
-/* Opens the next waiting block. It is left out if it cannot be read any more. */
+/* Opens the next waiting block, or skips it if it cannot be read any more. */
 static void open_next(struct ss_trace_reader *r)
 {
 	const struct ss_trace_block_info *info = &r->file.blocks.at[r->next++];

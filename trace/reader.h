@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads a trace file: what it defines, and its events in the order of time. The file may be damaged
- * or hostile; nothing in it is trusted. Not thread safe: one thread uses a reader at a time. What a
- * reader hands out is valid until it is closed.
+ * Reads a trace file: its definitions, and its events in the order of time. The file may be damaged
+ * or hostile; nothing in it is trusted. Not thread safe: one thread uses a reader at a time.
+ * Results of a reader are valid until the reader is closed.
  */
 #ifndef SS_TRACE_READER_H
 #define SS_TRACE_READER_H
@@ -15,15 +15,16 @@
 
 struct ss_trace_reader;
 
-/* How the recording ended. */
+/* The end of the recording. */
 enum ss_trace_end {
-	SS_TRACE_END_CLOSED,   /* the process ended in order */
-	SS_TRACE_END_FULL,     /* the file could not grow */
-	SS_TRACE_END_CUT,      /* the file is shorter than the recording was */
-	SS_TRACE_END_NONE,     /* the process still writes it */
-	SS_TRACE_END_KILLED,   /* the process was killed, or the file was copied while it ran */
-	SS_TRACE_END_UNKNOWN,  /* one of the last two: the filesystem has no locks */
-	SS_TRACE_END_SNAPSHOT, /* it is a memory snapshot of PyTorch */
+	SS_TRACE_END_CLOSED, /* the process ended in order */
+	SS_TRACE_END_FULL,   /* the file could not grow */
+	SS_TRACE_END_CUT,    /* the file is shorter than the recording */
+	SS_TRACE_END_NONE,   /* the process still writes the file */
+	SS_TRACE_END_KILLED, /* the process was killed, or the file was copied while it ran */
+	/* One of the last two; unknown, because the filesystem has no locks */
+	SS_TRACE_END_UNKNOWN,
+	SS_TRACE_END_SNAPSHOT, /* the file is a memory snapshot of PyTorch */
 };
 
 /* Texts have no control characters: those in the file are replaced by '?'. */
@@ -94,7 +95,7 @@ struct ss_trace_module_def {
 	uint64_t segment[SS_TRACE_SEGMENTS_MAX][2]; /* vaddr and memsz, as in the file */
 };
 
-/* One event. What a kind does not have is 0, or -1 for `device`. */
+/* One event. Fields that a kind lacks are 0, or -1 for `device`. */
 struct ss_trace_item {
 	enum ss_trace_kind kind; /* from SS_TRACE_ALLOC on */
 	uint64_t time_ns;        /* CLOCK_BOOTTIME */
@@ -102,23 +103,25 @@ struct ss_trace_item {
 	uint64_t offset;         /* of the record in the file */
 	uint32_t tid;
 	int device;
-	uint32_t pool, stream, stack; /* numbers of definitions; 0: none. They may be undefined */
+	/* Numbers of definitions; 0: none. The definition may be missing */
+	uint32_t pool, stream, stack;
 	/* SS_TRACE_F_*, SS_TRACE_S_*, the cause of a TRIM or WAIT, the step of a PHASE, the kind
 	 * of an OUTSIDE */
 	uint32_t flags;
 	uint64_t address; /* ptr or base */
-	uint64_t size;    /* asked for; of the segment or range; released by a TRIM */
+	/* Requested bytes; bytes of the segment or range; bytes released by a TRIM */
+	uint64_t size;
 	uint64_t rounded; /* ALLOC: bytes that the block takes */
 	/* ALLOC, IN_FLIGHT with SS_TRACE_F_LIVED: when it was allocated; else 0 */
 	uint64_t since_ns;
 	uint64_t duration_ns;    /* WAIT */
 	uint64_t device_free;    /* OOM: free on the device; LIMIT: the limit */
-	uint64_t reserved, used; /* OOM, LIMIT; TRIM: reserved is what was kept */
+	uint64_t reserved, used; /* OOM, LIMIT; TRIM: `reserved` is the kept bytes */
 	uint64_t range;          /* PHASE: the range of a START or STOP */
-	uint32_t phase;          /* PHASE: number of its name, from 1; 0: it has none */
+	uint32_t phase;          /* PHASE: number of its name, from 1; 0: no name */
 };
 
-/* Was it there before the recording begins, and did not happen in it? */
+/* Does this item describe a state before the recording begins, instead of an event in it? */
 static inline bool ss_trace_item_lived(const struct ss_trace_item *e)
 {
 	return (e->kind == SS_TRACE_IN_FLIGHT || e->kind == SS_TRACE_ALLOC ||
@@ -127,16 +130,17 @@ static inline bool ss_trace_item_lived(const struct ss_trace_item *e)
 		       e->kind == SS_TRACE_OUTSIDE && (e->flags & SS_TRACE_OUTSIDE_LIVED);
 }
 
-/* Opens a file and reads what it defines. NULL and one line in `err`, with path and offset, if it
- * cannot be used at all. Damage within it is no error; see ss_trace_reader_problem(). The reader
- * shows one state of the file, that of now, also if it is written or shortened later: it waits
- * until a ring is whole, and copies a ring that is written (TMPDIR, /tmp). */
+/* Opens a file and reads its definitions. NULL and one line in `err`, with path and offset, if the
+ * file cannot be used at all. Damage within the file is no error; see ss_trace_reader_problem().
+ * The reader shows one state of the file, the current one, also if the file is written or shortened
+ * later. The call waits until a ring is whole, and copies a ring that is being written (TMPDIR,
+ * /tmp). */
 struct ss_trace_reader *ss_trace_reader_open(const char *path, char *err, size_t err_size);
-/* The same for who has a ring locked: nothing is waited for or copied. */
+/* The same for a caller that has a ring locked: makes no wait and no copy. */
 struct ss_trace_reader *ss_trace_reader_open_held(const char *path, char *err, size_t err_size);
 void ss_trace_reader_close(struct ss_trace_reader *r);
 
-/* The first damage in the file, as one line with the offset, and in *count how many there are.
+/* The first damage in the file, as one line with the offset, and in *count the number of damages.
  * NULL if there is none. */
 const char *ss_trace_reader_problem(const struct ss_trace_reader *r, size_t *count);
 const char *ss_trace_end_name(enum ss_trace_end end);
@@ -149,7 +153,7 @@ bool ss_trace_reader_next(struct ss_trace_reader *r, struct ss_trace_item *out);
 /* Starts again from the first event. */
 void ss_trace_reader_rewind(struct ss_trace_reader *r);
 
-/* What the recording says of its process. The reader owns all that these return. */
+/* The recording's facts about its process. The reader owns all results of these functions. */
 const struct ss_trace_process_def *ss_trace_reader_process(const struct ss_trace_reader *r);
 /* Arrays of all definitions, with their number in *count. */
 const struct ss_trace_device_def *ss_trace_reader_devices(const struct ss_trace_reader *r,
@@ -177,7 +181,7 @@ const struct ss_trace_python_def *ss_trace_reader_python(const struct ss_trace_r
 							 uint32_t id);
 const struct ss_trace_device_def *ss_trace_reader_device(const struct ss_trace_reader *r,
 							 int device);
-/* The module that had this address in memory at `time_ns`; NULL if none had. */
+/* The module that had this address in memory at `time_ns`; NULL if there is none. */
 const struct ss_trace_module_def *ss_trace_reader_module_at(const struct ss_trace_reader *r,
 							    uint64_t address, uint64_t time_ns);
 

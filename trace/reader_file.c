@@ -14,11 +14,11 @@
 #include "trace/reader_file.h"
 #include "trace/steady.h"
 
-#define HEADER_MOST (1u << 20) /* bytes; larger ones are not believed */
+#define HEADER_MOST (1u << 20) /* bytes; a larger header is rejected */
 #define BLOCK_LEAST 4096u
 #define BLOCK_MOST (1u << 20)
 
-/* The least length of each kind of record, in bytes; 0: a kind that this version does not know. */
+/* The least length of each kind of record, in bytes; 0: an unknown kind. */
 static const uint8_t least[256] = {
 	[SS_TRACE_TIME] = sizeof(struct ss_trace_time),
 	[SS_TRACE_THREAD] = sizeof(struct ss_trace_thread),
@@ -149,8 +149,8 @@ const struct ss_trace_record *ss_trace_cursor_next(struct ss_trace_cursor *c, co
 		}
 		if (r->kind == SS_TRACE_THREAD)
 			c->tid = ((const struct ss_trace_thread *)r)->tid;
-		/* A THREAD record that takes over a block has dt 0 against the old base; it and
-		 * damaged times count as the time before them. */
+		/* A THREAD record that takes over a block has dt 0 against the old base; this
+		 * record and damaged times count as the time before them. */
 		uint64_t time_ns = c->base + r->dt;
 		c->time_ns = time_ns > c->time_ns ? time_ns : c->time_ns;
 		if (least[r->kind])
@@ -177,7 +177,7 @@ static void note_stack(struct ss_trace_file_def *f, uint32_t stack_device)
 		ss_trace_id_add(f, &f->allocating, stack, 0);
 }
 
-/* Reads the definitions of a block, and how far it can be read. */
+/* Reads the definitions of a block, and finds the end of its readable part. */
 static void read_block(struct ss_trace_file_def *f, uint8_t *data, uint32_t length, uint64_t offset)
 {
 	const struct ss_trace_record *r;
@@ -187,7 +187,7 @@ static void read_block(struct ss_trace_file_def *f, uint8_t *data, uint32_t leng
 	if (!ss_trace_cursor_start(&c, data, length)) {
 		uint32_t magic = 0;
 		memcpy(&magic, data, length < sizeof(magic) ? length : sizeof(magic));
-		if (magic != 0) /* else it was reserved and never used */
+		if (magic != 0) /* otherwise the block was reserved and never used */
 			add_problem(f, offset, "this is no block of a trace");
 		return;
 	}
@@ -196,7 +196,8 @@ static void read_block(struct ss_trace_file_def *f, uint8_t *data, uint32_t leng
 				0;
 	if (((const struct ss_trace_block *)data)->magic == SS_TRACE_BLOCK_BASE &&
 	    memcmp(data + length - SS_TRACE_TAIL, &f->header.begin_ns, SS_TRACE_TAIL) != 0)
-		return; /* of another beginning: it was being written, or is about to go */
+		/* Block of another beginning, which was being written, or is about to be removed */
+		return;
 	f->base_blocks += ((const struct ss_trace_block *)data)->magic == SS_TRACE_BLOCK_BASE;
 	struct ss_trace_block_info info = {.offset = offset, .start_ns = c.base};
 	uint32_t end = 0, before = c.at; /* end: of the block for this reader; 0: all of it */
@@ -215,7 +216,7 @@ static void read_block(struct ss_trace_file_def *f, uint8_t *data, uint32_t leng
 	}
 	info.length = (end ? end : c.at) + tail;
 	if (length < f->header.block_size && (damage || c.at + sizeof(*r) > c.end))
-		damage = f->process.end == SS_TRACE_END_CUT ? NULL : /* it is said already */
+		damage = f->process.end == SS_TRACE_END_CUT ? NULL : /* reported already */
 				 "the file ends in the middle of a block";
 	if (damage)
 		add_problem(f, offset + c.at, damage);
@@ -277,7 +278,7 @@ static const char *check_header(const struct ss_trace_header *h, size_t got, cha
 	return NULL;
 }
 
-/* Without its base a ring is not what it was: its blocks would be freed and never allocated. */
+/* Without its base a ring is incomplete: blocks would be freed that were never allocated. */
 static bool has_base(const struct ss_trace_file_def *f)
 {
 	const struct ss_trace_header *h = &f->header;

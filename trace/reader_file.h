@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One trace file: its blocks, and what it defines. Internal to the reader. */
+/* One trace file: its blocks and its definitions. Internal to the reader. */
 #ifndef SS_TRACE_READER_FILE_H
 #define SS_TRACE_READER_FILE_H
 
@@ -16,7 +16,7 @@ struct ss_trace_block_info {
 	uint64_t offset;   /* of the block in the file */
 	uint32_t length;   /* bytes, up to the end of the last good record */
 	uint64_t start_ns; /* no record is older */
-	bool events;       /* it has any */
+	bool events;       /* the block has events */
 };
 
 /* A growing array. */
@@ -31,7 +31,7 @@ struct ss_trace_file_def {
 	int fd;
 	uint64_t size;        /* bytes */
 	uint64_t end_ns;      /* later events are left out */
-	uint32_t base_blocks; /* of the base of a ring that were found */
+	uint32_t base_blocks; /* number of blocks of a ring's base that were found */
 	struct ss_trace_header header;
 	SS_TRACE_ARRAY(struct ss_trace_block_info) blocks;
 	uint64_t events;
@@ -57,7 +57,7 @@ struct ss_trace_file_def {
 struct ss_trace_cursor {
 	const uint8_t *data;
 	uint32_t at, end;       /* bytes */
-	uint64_t base, time_ns; /* time_ns is that of the last record; it never decreases */
+	uint64_t base, time_ns; /* time_ns is the time of the last record, which never decreases */
 	uint32_t tid;
 };
 
@@ -68,13 +68,13 @@ static inline bool ss_trace_has_tail(uint32_t magic)
 	return magic == SS_TRACE_BLOCK_DONE || magic == SS_TRACE_BLOCK_BASE;
 }
 
-/* Starts at the block's header. False if it has none. */
+/* Starts at the block's header. False if the block has none. */
 bool ss_trace_cursor_start(struct ss_trace_cursor *c, const uint8_t *data, uint32_t length);
-/* The next record of a known kind but TIME; it points into the block. NULL at the end, and
- * *damage then says what is wrong, or is NULL. */
+/* The next record of a known kind but TIME; the result points into the block. NULL at the end; then
+ * *damage describes the damage, or is NULL. */
 const struct ss_trace_record *ss_trace_cursor_next(struct ss_trace_cursor *c, const char **damage);
 
-/* Does the process run that writes the file? It has it locked (file_name.h). */
+/* Does the process that writes the file run? That process has the file locked (file_name.h). */
 enum ss_trace_writer {
 	SS_TRACE_WRITER_RUNS,
 	SS_TRACE_WRITER_GONE,
@@ -83,22 +83,22 @@ enum ss_trace_writer {
 enum ss_trace_writer ss_trace_writer_of(int fd);
 
 /* Opens the file and reads all definitions. `held`: the caller keeps others from changing the ring,
- * and wants it as it is. False with one line in `err`. */
+ * and wants its current state. False with one line in `err`. */
 bool ss_trace_file_def_open(struct ss_trace_file_def *f, const char *path, bool held, char *err,
 			    size_t err_size);
 void ss_trace_file_def_close(struct ss_trace_file_def *f);
-/* Takes what the record defines; ignores events. */
+/* Takes the definition in the record; ignores events. */
 void ss_trace_define(struct ss_trace_file_def *f, const struct ss_trace_record *r,
 		     const struct ss_trace_cursor *c);
 /* After the last record. */
 void ss_trace_define_end(struct ss_trace_file_def *f);
 
-/* Makes room for one more element and returns whether there is. */
+/* Makes room for one more element. False: out of memory. */
 bool ss_trace_grow(struct ss_trace_file_def *f, void *array, size_t element);
 uint32_t ss_trace_id_find(const struct ss_trace_id_table *t, uint32_t id); /* 0: none */
 bool ss_trace_id_add(struct ss_trace_file_def *f, struct ss_trace_id_table *t, uint32_t id,
 		     size_t index);
-/* Reads up to `size` bytes. Returns how many. */
+/* Reads up to `size` bytes. Returns their number. */
 size_t ss_trace_read_at(int fd, void *to, size_t size, uint64_t offset);
 
 #endif

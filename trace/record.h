@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of the recording share: the state of the running recording, and how a thread
- * appends a record to its block. Internal to trace/.
+ * Shared by the files of the recording: the state of the running recording, and the functions by
+ * which a thread appends a record to its block. Internal to trace/.
  */
 #ifndef SS_TRACE_RECORD_H
 #define SS_TRACE_RECORD_H
@@ -18,7 +18,8 @@
 #define SS_TRACE_STACKS (1u << 18)  /* most stacks; a power of two */
 #define SS_TRACE_MODULES 2048u      /* most modules that are loaded at the same time */
 #define SS_TRACE_PYTHON_CODES (1u << 18) /* most functions of Python */
-#define SS_TRACE_PARTIAL 64u        /* most blocks of ended threads that are kept for others */
+/* Most blocks of ended threads that are kept for other threads */
+#define SS_TRACE_PARTIAL 64u
 
 struct ss_trace_name {
 	_Atomic uint64_t key; /* 0: free */
@@ -27,15 +28,15 @@ struct ss_trace_name {
 
 struct ss_trace_module_range {
 	uint64_t start, end;
-	bool seen; /* by the walk that is in progress */
+	bool seen; /* seen by the walk in progress */
 };
 
-/* Where things are in the structures of a version of CPython: bytes from the start of each. */
+/* Offsets in the structures of a version of CPython: bytes from the start of each. */
 struct ss_python_layout {
 	uint16_t state_frame; /* thread state: its innermost frame, or a pointer to `cframe` */
 	uint16_t cframe_frame;
 	uint16_t frame_code, frame_previous, frame_instruction;
-	uint16_t frame_entry; /* a byte that tells where the interpreter's loop was entered */
+	uint16_t frame_entry; /* a byte that marks an entry of the interpreter's loop */
 	uint16_t code_file, code_name, code_lines, code_first_line, code_bytes;
 	uint16_t object_type, bytes_size, bytes_data;
 	uint16_t text_state, text_length, text_ascii, text_other;
@@ -47,7 +48,7 @@ struct ss_python_layout {
 enum ss_python_state {
 	SS_PYTHON_NONE, /* no interpreter in this process so far */
 	SS_PYTHON_FOUND,
-	SS_PYTHON_PROVEN, /* its frames were read, and are as expected */
+	SS_PYTHON_PROVEN, /* frames were read, and were as expected */
 	SS_PYTHON_OFF,    /* of an unknown version, or not as expected: left alone */
 };
 
@@ -62,12 +63,12 @@ struct ss_python {
 	uintptr_t loop_start, loop_end; /* its function that runs frames */
 };
 
-/* The running recording. It lies in memory that the kernel clears in the child of a fork, so
- * that a child finds no recording, however it was forked. */
+/* The running recording. The state lies in memory that the kernel clears in the child of a fork, so
+ * that a child finds no recording, after any kind of fork. */
 struct ss_trace_live {
 	_Atomic uint64_t generation; /* see writer.h; must be first */
 	struct ss_trace_file file;
-	_Atomic bool cut; /* the guard has met a mapping whose file somebody has cut */
+	_Atomic bool cut; /* the guard has found a mapping whose file was cut */
 
 	_Atomic uint32_t streams, pools; /* numbers that were given out */
 	struct ss_trace_name names[SS_TRACE_NAMES];
@@ -86,7 +87,7 @@ struct ss_trace_live {
 	_Atomic uint64_t python_codes[SS_TRACE_PYTHON_CODES];
 
 	_Atomic bool modules_busy; /* a thread is looking for new modules. The rest is its own: */
-	char path[SS_TRACE_TEXT_MAX + 1]; /* not on the stack, of which threads may have little */
+	char path[SS_TRACE_TEXT_MAX + 1]; /* here, because the stack of a thread may be small */
 	uint64_t modules_added, modules_removed; /* counters of the dynamic linker, last time */
 	_Atomic uint32_t modules_epoch;          /* raised when a module was unloaded */
 	uint32_t module_count;
@@ -94,17 +95,17 @@ struct ss_trace_live {
 	uint64_t own_start, own_end; /* the library that this code is in; 0: it is in the program */
 };
 
-/* Where the calling thread writes. */
+/* The block and position at which the calling thread writes. */
 struct ss_trace_thread_state {
-	uint64_t generation; /* of the recording that the rest belongs to */
+	uint64_t generation; /* generation of the recording that the rest belongs to */
 	char *block;         /* NULL: none yet */
 	uint32_t number;     /* of the block */
-	uint32_t used;       /* bytes of it */
-	uint64_t base;       /* ns; what dt counts from */
+	uint32_t used;       /* used bytes of the block */
+	uint64_t base;       /* ns; base time of dt */
 	uint64_t last;       /* ns; time of the last record */
-	bool busy;           /* in an event: one from a signal handler is dropped */
+	bool busy;           /* in an event: an event from a signal handler is dropped */
 	bool named;          /* the current block has a THREAD record of this thread */
-	uint32_t stacks;     /* that the thread has recorded */
+	uint32_t stacks;     /* number of stacks that the thread has recorded */
 	struct ss_stack_bounds bounds;
 };
 
@@ -114,8 +115,9 @@ struct ss_trace_context {
 	uint64_t now; /* ns, CLOCK_BOOTTIME */
 };
 
-/* Every event is between these two. Its time is `when`, or now if that is 0, but never before the
- * thread's last record. False: nothing is to be recorded, and leave must not be called. */
+/* Every event is between these two. The event's time is `when`, or now if `when` is 0, but never
+ * before the thread's last record. False: the event is not recorded, and leave must not be
+ * called. */
 bool ss_trace_enter(struct ss_trace_context *c, uint64_t when);
 void ss_trace_leave(struct ss_trace_context *c);
 
@@ -129,7 +131,7 @@ void ss_trace_commit(struct ss_trace_context *c, void *record, enum ss_trace_kin
 /* Number of a pool or stream; writes its definition the first time. 0: no number is left. */
 uint32_t ss_trace_pool_id(struct ss_trace_context *c, const void *pool, int device);
 uint32_t ss_trace_stream_id(struct ss_trace_context *c, const void *stream, int device);
-/* Gives a new number to a pool or keeps that of a stream, and writes the definition. */
+/* Gives a new number to a pool, or keeps the number of a stream, and writes the definition. */
 void ss_trace_define_pool(struct ss_trace_context *c, const void *pool, int device,
 			  const char *name);
 void ss_trace_define_stream(struct ss_trace_context *c, const void *stream, int device,

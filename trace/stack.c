@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call stacks. The unwinder takes microseconds, so it is asked only for stacks that are not known
- * yet, and those with a function whose frame has no fixed size (steps.h).
+ * Call stacks. The unwinder takes microseconds, so it runs only for stacks that are not known yet,
+ * and for stacks with a function whose frame has no fixed size (steps.h).
  */
 #include <string.h>
 
@@ -12,10 +12,10 @@
 #include "trace/unwind.h"
 
 #define STACK_PROBES 32u /* slots that are looked at before the table counts as full */
-#define OWN_MAX 16u /* frames of this library in front of the caller's */
+#define OWN_MAX 16u /* frames of this library before the caller's */
 #define FRAMES (SS_TRACE_FRAMES_MAX + OWN_MAX)
-/* Once in so many events of a thread the unwinder is asked in any case, to find frames without a
- * fixed size, and the dynamic linker, to find modules that were loaded or unloaded. */
+/* Once in this many events of a thread the unwinder runs in any case, to find frames without a
+ * fixed size, and the dynamic linker is asked for modules that were loaded or unloaded. */
 #define VERIFY_EVERY 256u
 
 struct stack {
@@ -24,7 +24,7 @@ struct stack {
 	bool cut;
 };
 
-/* Adds a frame. Frames of this library are left out as long as no other came. False: full. */
+/* Adds a frame. Frames of this library are left out until another frame was added. False: full. */
 static bool add(const struct ss_trace_live *live, struct stack *s, uintptr_t ip)
 {
 	if (s->count == 0 && ip >= live->own_start && ip < live->own_end)
@@ -39,7 +39,7 @@ static bool add(const struct ss_trace_live *live, struct stack *s, uintptr_t ip)
 
 static uint64_t hash_of(struct ss_trace_live *live, const struct stack *s)
 {
-	/* Another library may lie at the addresses of one that was unloaded. */
+	/* A new library may lie at the addresses of an unloaded one. */
 	uint64_t h = atomic_load_explicit(&live->modules_epoch, memory_order_relaxed) * 2 + s->cut;
 
 	for (uint32_t i = 0; i < s->count; i++) {
@@ -52,7 +52,8 @@ static uint64_t hash_of(struct ss_trace_live *live, const struct stack *s)
 	return ss_python_runs(&live->python) ? ss_python_hash(&live->python, h) : h;
 }
 
-/* The number of the stack with this hash. With `add`, it gets one and *is_new tells so. */
+/* The number of the stack with this hash. With `add`, a new stack gets a number and *is_new is
+ * set. */
 static uint32_t find(struct ss_trace_live *live, uint64_t hash, bool add_it, bool *is_new)
 {
 	uint32_t i = (uint32_t)hash;
@@ -75,7 +76,7 @@ static uint32_t find(struct ss_trace_live *live, uint64_t hash, bool add_it, boo
 	return 0;
 }
 
-/* What a walk or an unwinding finds. */
+/* The result of a walk or an unwinding. */
 struct finding {
 	struct ss_trace_live *live;
 	struct stack *stack;
@@ -155,7 +156,8 @@ static void write_stack(struct ss_trace_context *c, uint32_t id, const struct st
 		write_frames(c, id, (const uint64_t *)s->ip, s->count, s->cut);
 }
 
-/* Asks the unwinder. `s` is room for the stack: threads may have little of their own. */
+/* Runs the unwinder. `s` is room for the stack's frames, because the thread's own stack may be
+ * small. */
 static __attribute__((noinline)) uint32_t unwind_new(struct ss_trace_context *c,
 						     const struct ss_frame *first, uintptr_t fp,
 						     struct stack *s)
@@ -172,8 +174,8 @@ static __attribute__((noinline)) uint32_t unwind_new(struct ss_trace_context *c,
 		return 0;
 	uint32_t id = find(c->live, hash_of(c->live, s), false, NULL);
 	if (id == 0 || c->thread->stacks % VERIFY_EVERY == 0) {
-		/* A new stack may lead through a module that was loaded just now, or through one
-		 * that lies where another one was. */
+		/* A new stack may lead through a module that was just loaded, or through a module
+		 * at the addresses of an unloaded one. */
 		ss_trace_modules_update(c);
 		id = find(c->live, hash_of(c->live, s), true, &is_new);
 	}
@@ -186,8 +188,8 @@ static __attribute__((noinline)) uint32_t unwind_new(struct ss_trace_context *c,
 
 __attribute__((noinline)) uint32_t ss_trace_stack_id(struct ss_trace_context *c)
 {
-	/* This file is compiled with frame pointers: the return address lies above the saved one,
-	 * and the caller's stack pointer is what is above that. */
+	/* This file is compiled with frame pointers: the return address lies above the saved frame
+	 * pointer, and the caller's stack pointer is the address above the return address. */
 	uintptr_t fp = (uintptr_t)__builtin_frame_address(0);
 	struct ss_frame first = {
 		.ip = (uintptr_t)__builtin_return_address(0),

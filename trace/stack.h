@@ -5,8 +5,8 @@
 
 #include "trace/record.h"
 
-/* Number of the stack of the caller, without the frames of the library that this code is in.
- * Writes the stack if it is new. 0: unknown, or the table of stacks is full. */
+/* Number of the caller's stack, without the frames of the library that contains this code. Writes
+ * the stack if it is new. 0: unknown, or the table of stacks is full. */
 uint32_t ss_trace_stack_id(struct ss_trace_context *c);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file that is written meanwhile would be another one at each look: events come, and a ring's
- * beginning moves, which gives its oldest blocks back. A reader looks at least twice, so it is
- * shown one state: all events up to a moment, of a ring that nobody changes.
+ * A file that is being written differs at each look: events are added, and a ring's beginning
+ * moves, which frees its oldest blocks. A reader looks at least twice, so the reader gets one
+ * state: all events up to a moment, of a ring that does not change.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +16,8 @@
 
 #include "trace/steady.h"
 
-#define LOCK_MS 10000     /* whoever moves a beginning needs less */
-#define SETTLE_NS 20000000 /* an event that has its time by now is in the file after this */
+#define LOCK_MS 10000     /* a process that moves a beginning needs less */
+#define SETTLE_NS 20000000 /* after this time, events that have their time now are in the file */
 
 static uint64_t now_ns(void)
 {
@@ -27,7 +27,8 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* False: another process keeps it locked. A filesystem without locks has nobody who moves. */
+/* False: another process keeps the file locked. On a filesystem without locks no process moves a
+ * beginning. */
 static bool lock(int fd)
 {
 	static const struct timespec time = {.tv_nsec = 1000000};
@@ -77,7 +78,7 @@ static bool write_at(int fd, const uint8_t *data, size_t size, uint64_t offset)
 	return true;
 }
 
-/* Copies the header and all blocks that somebody has. -1 with errno set. */
+/* Copies the header and all used blocks. -1 with errno set. */
 static int copy(const struct ss_trace_file_def *f)
 {
 	uint32_t header = f->header.header_size, block = f->header.block_size, magic;
@@ -113,7 +114,7 @@ bool ss_trace_steady(struct ss_trace_file_def *f, enum ss_trace_writer *writer, 
 		snprintf(err, err_size, "%s: another process keeps it locked", f->path);
 		return false;
 	}
-	/* In this order: it may grow, and may end, meanwhile. */
+	/* This order is needed, because the recording may grow, and may end, meanwhile. */
 	*writer = ss_trace_writer_of(f->fd);
 	if (*writer != SS_TRACE_WRITER_GONE) {
 		f->end_ns = now_ns();
@@ -135,7 +136,7 @@ bool ss_trace_steady(struct ss_trace_file_def *f, enum ss_trace_writer *writer, 
 		snprintf(err, err_size, "%s: it was cut while it was read", f->path);
 		return false;
 	}
-	/* It ended meanwhile, and says so: then all of it is shown. */
+	/* The recording has ended meanwhile, and its header says so: then all of it is shown. */
 	if (f->header.state != SS_TRACE_RUNNING)
 		f->end_ns = UINT64_MAX;
 	return true;

@@ -7,7 +7,7 @@
 #if defined(__x86_64__)
 
 #define PROBES 8u     /* slots that are looked at before the table counts as full */
-#define FRAMES_MAX 1024u /* of a walk */
+#define FRAMES_MAX 1024u /* most frames of a walk */
 /* A step is a return address (48 bits) and a distance in units of 8 bytes (16 bits). */
 #define LAST 0xffffu   /* no frame follows */
 #define VARIES 0xfffeu /* the frame has no fixed size, because of alloca or alignment */
@@ -57,7 +57,7 @@ static void learn(_Atomic uint64_t *steps, uintptr_t ip, uint32_t distance)
 		uint32_t at = (uint64_t)ip >> 48 ? SS_STEPS : find(steps, ip, &step);
 		if (at == SS_STEPS || step == learned || (step & 0xffff) == VARIES)
 			return;
-		if (step != 0) /* another distance: its frame has no fixed size */
+		if (step != 0) /* another distance: the frame has no fixed size */
 			learned = (uint64_t)ip << 16 | VARIES;
 		if (atomic_compare_exchange_strong(&steps[at], &step, learned))
 			return;
@@ -69,7 +69,7 @@ __attribute__((no_sanitize_address, no_sanitize_thread)) void ss_steps_learn(
 {
 	uintptr_t from = l->last.sp, to = frame.sp;
 
-	/* A signal's frame, another stack, and a frame without a stack pointer are different. */
+	/* A signal's frame, another stack, and a frame without a stack pointer give no step. */
 	if (l->frames == 0)
 		l->stopped = frame.sp == 0;
 	else if (!l->stopped && to > from && (to - from) / 8 < VARIES && (to - from) % 8 == 0 &&

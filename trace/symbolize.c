@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the names behind raw addresses: which module each lies in, and what was found before. Each
- * module has names of its own (module_names.h), as modules of different times may overlap. */
+/* Finds the names of raw addresses: the module of each address, and a cache of earlier results.
+ * Each module has names of its own (module_names.h), as modules of different times may overlap. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -56,8 +56,8 @@ struct ss_symbolizer {
 	struct ss_symbol_files *files;
 	const struct ss_trace_reader *reader;
 	const struct ss_trace_module_def *defs;
-	struct module **module; /* one for each of defs, once it was needed */
-	const char *rebuilt;    /* path of the first whose file is another build */
+	struct module **module; /* one for each of defs, set at its first use */
+	const char *rebuilt;    /* path of the first module whose file is another build */
 };
 
 /* NULL: out of memory. */
@@ -93,8 +93,8 @@ static struct module *module_of(struct ss_symbolizer *s, size_t index)
 	return s->module[index];
 }
 
-/* Opens the file of a module, at its first use. `def` NULL: the one at its path. NULL: there are no
- * names. */
+/* Opens the file of a module, at its first use. `def` NULL: opens the file at the module's path.
+ * NULL: there are no names. */
 static struct ss_module_names *load(struct ss_symbol_files *f, struct module *m,
 				    const struct ss_trace_module_def *def)
 {
@@ -138,7 +138,8 @@ const char *ss_symbol_readable(struct ss_symbol_files *s, const char *name)
 	return text;
 }
 
-/* The name of a file that others may have made, as it may be printed. It lives as long as `s`. */
+/* The name from a file of unknown origin, in a form that is safe to print. The result lives as long
+ * as `s`. */
 static const char *harmless(struct ss_symbol_files *s, const char *name)
 {
 	char *copy = name ? strdup(name) : NULL, **owned;
@@ -220,8 +221,8 @@ uint32_t ss_symbolize(struct ss_symbolizer *s, uint64_t address, uint64_t time_n
 
 	if (address & SS_TRACE_PYTHON_FRAME)
 		return symbolize_python(s, address, out);
-	/* A return address is that of the next instruction, which may be another line or even
-	 * another function. */
+	/* A return address is the address of the next instruction, which may belong to another line
+	 * or even another function. */
 	uint64_t call = address ? address - 1 : 0;
 	const struct ss_trace_module_def *def = ss_trace_reader_module_at(s->reader, call, time_ns);
 	struct module *m = def ? module_of(s, (size_t)(def - s->defs)) : NULL;
@@ -268,7 +269,7 @@ uint32_t ss_symbolize_file(struct ss_symbol_files *f, const char *path, uint64_t
 	if (m) {
 		struct ss_module_names *names = load(f, m, NULL);
 		symbol[0].module = m->path;
-		/* The call lies in front of the return address. */
+		/* The call lies before the return address. */
 		if (names)
 			count = find_names(f, names, ss_module_names_start(names) + offset - 1,
 					   symbol);
@@ -278,7 +279,7 @@ uint32_t ss_symbolize_file(struct ss_symbol_files *f, const char *path, uint64_t
 
 /* ---- open and close ----------------------------------------------------- */
 
-/* Splits the debug path, and makes that of libdwfl out of it. */
+/* Splits the debug path, and makes libdwfl's form of it. */
 static bool split(struct ss_symbol_files *s, const char *debug_path)
 {
 	size_t length = debug_path ? strlen(debug_path) : 0, colons = 0;
@@ -320,7 +321,7 @@ struct ss_symbol_files *ss_symbol_files_open(const char *debug_path)
 		ss_symbol_files_close(f);
 		return NULL;
 	}
-	/* Names of C++ are made readable if its library is there. */
+	/* Names of C++ are made readable if the C++ library is installed. */
 	void *lib = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
 	if (lib)
 		*(void **)&f->demangle = dlsym(lib, "__cxa_demangle");

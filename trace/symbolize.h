@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the names behind raw addresses with elfutils: function, source file and line. Debug
- * files are found by build id, also those of another machine. Not thread safe.
+ * Finds the names of raw addresses with elfutils: function, source file and line. Debug files are
+ * found by build id, also those of another machine. Not thread safe.
  */
 #ifndef SS_TRACE_SYMBOLIZE_H
 #define SS_TRACE_SYMBOLIZE_H
@@ -18,29 +18,29 @@ struct ss_symbolizer;
 struct ss_symbol {
 	const char *function; /* demangled if possible; NULL if not known */
 	const char *source;   /* source file; NULL if not known */
-	const char *folder;   /* that a relative path of it begins in; NULL if not known */
+	const char *folder;   /* base of a relative `source`; NULL if not known */
 	int line;             /* 0 if not known */
 	const char *module;   /* path of the module; NULL if not known */
-	uint64_t offset;      /* of the address in the module */
-	bool inlined;         /* the next symbol is the function that this one is in */
+	uint64_t offset;      /* offset of the address in the module */
+	bool inlined;         /* the next symbol is the function that contains this one */
 };
 
-/* Can this build read the files of modules? Else symbols have a module and an offset, and those of
- * Python their names. */
+/* Can this build read the files of modules? Otherwise symbols have a module and an offset, and
+ * symbols of Python have their names. */
 bool ss_symbols_can(void);
 
 /* `debug_path` is a list of directories, divided by colons, with debug files and copies of the
  * modules: by build id (.build-id/xx/yyyy.debug), by path, or by file name. NULL: the usual places
  * of this machine. NULL: out of memory. */
 struct ss_symbol_files *ss_symbol_files_open(const char *debug_path);
-/* After the last symbolizer that uses them. NULL is allowed. */
+/* Call it after the last symbolizer that uses the files was closed. NULL is allowed. */
 void ss_symbol_files_close(struct ss_symbol_files *f);
 
-/* The symbols of a return address `offset` bytes from where the file of a module is mapped, as
- * ss_symbolize() has them, without a recording. */
+/* The symbols of a return address `offset` bytes after the start of the mapped module file, as from
+ * ss_symbolize(), without a recording. */
 uint32_t ss_symbolize_file(struct ss_symbol_files *f, const char *path, uint64_t offset,
 			   const struct ss_symbol **out);
-/* The name as it stands in the source, or itself. Valid until the files are closed. */
+/* The name as in the source, or the name itself. Valid until the files are closed. */
 const char *ss_symbol_readable(struct ss_symbol_files *f, const char *name);
 
 /* Names for the addresses of one file of the reader, which must stay open. NULL: out of memory. */
@@ -52,8 +52,8 @@ void ss_symbolizer_close(struct ss_symbolizer *s);
 const char *ss_symbolizer_rebuilt(const struct ss_symbolizer *s);
 
 /* The symbols of a return address, innermost first: inlined functions, then the function itself.
- * Returns how many there are, at least 1. `time_ns` is when the stack was seen. They are kept,
- * and stay valid until the files are closed. */
+ * Returns their number, at least 1. `time_ns` is the time at which the stack was seen. The symbols
+ * stay valid until the files are closed. */
 uint32_t ss_symbolize(struct ss_symbolizer *s, uint64_t address, uint64_t time_ns,
 		      const struct ss_symbol **out);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Walks a call stack. The unwinder of libgcc_s is used if it can be loaded, as most libraries are
- * compiled without frame pointers; the preload is not linked with it. Otherwise the chain of
+ * compiled without frame pointers; the preload is not linked with libgcc_s. Otherwise the chain of
  * frame pointers is followed as long as it stays within the thread's stack.
  */
 #include <dlfcn.h>
@@ -37,7 +37,7 @@ void ss_unwind_init(void)
 	*(void **)&u.get_cfa = dlsym(lib, "_Unwind_GetCFA");
 	if (u.backtrace && u.get_ip && u.get_cfa) {
 		static atomic_flag writing = ATOMIC_FLAG_INIT;
-		/* One of the threads that came at once */
+		/* One of several threads at the same time */
 		if (!atomic_flag_test_and_set(&writing)) {
 			found = u;
 			atomic_store(&is_found, true);
@@ -49,7 +49,7 @@ struct walk {
 	const struct ss_frame *first;
 	bool (*each)(struct ss_frame frame, void *arg);
 	void *arg;
-	bool reached; /* `first` was; the frames before it are ours */
+	bool reached; /* `first` was reached; the frames before it are ours */
 };
 
 static int each_frame(struct _Unwind_Context *context, void *arg)
@@ -64,7 +64,7 @@ static int each_frame(struct _Unwind_Context *context, void *arg)
 	return 5; /* _URC_END_OF_STACK; any value but 0 ends the walk */
 }
 
-/* The end of the calling thread's stack. Reads a file and allocates, so it is asked once. */
+/* The end of the calling thread's stack. Reads a file and allocates, so the result is kept. */
 static uintptr_t stack_end(void)
 {
 	static _Thread_local uintptr_t end __attribute__((tls_model("initial-exec")));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Walks a call stack with the unwind tables, or with frame pointers where there are none. */
+/* Walks a call stack with the unwind tables, or without tables with frame pointers. */
 #ifndef SS_TRACE_UNWIND_H
 #define SS_TRACE_UNWIND_H
 
@@ -15,7 +15,7 @@ struct ss_frame {
  * the dynamic linker's lock. */
 void ss_unwind_init(void);
 /* Calls `each` for the frames of the calling thread from `first` on, innermost first, until it
- * returns false. `frame_pointer` is that of the function that returns to first->ip. */
+ * returns false. `frame_pointer` is the frame pointer of the function that returns to first->ip. */
 void ss_unwind(const struct ss_frame *first, uintptr_t frame_pointer,
 	       bool (*each)(struct ss_frame frame, void *arg), void *arg);
 

@@ -24,7 +24,7 @@
 #include "trace/writer.h"
 
 #define PATTERN_SIZE 4096
-/* A generation that asks the next event of a forked child to start a recording. */
+/* A generation that makes the next event of a forked child start a recording. */
 #define GENERATION_FORKED UINT64_MAX
 /* A block with less room than this is not given to another thread. */
 #define PARTIAL_LEAST 4096u
@@ -37,8 +37,9 @@ static char pattern[PATTERN_SIZE];
 static uint32_t ring; /* blocks; 0: no ring */
 static void (*say)(const char *line);
 static pthread_key_t thread_key;
-static uint64_t generations;      /* recordings of this process and of those it was forked from */
-static bool recording;            /* a child that is forked now is to be recorded, too */
+/* Number of recordings of this process and of its ancestors by fork */
+static uint64_t generations;
+static bool recording;            /* a child that is forked now will be recorded, too */
 static bool forked;               /* `file` is the parent's */
 static struct ss_trace_file file; /* a copy that the kernel does not clear */
 
@@ -71,7 +72,7 @@ static void stop(struct ss_trace_live *l, int err)
 	}
 }
 
-/* For the handler of the guard: a thread writes to the header and to its own block only. */
+/* For the handler of the guard. A thread writes to the header and to its own block only. */
 static bool find_mapping(const void *at, void **from, size_t *size)
 {
 	const struct {
@@ -105,7 +106,8 @@ static void give_away(struct ss_trace_live *l, struct ss_trace_thread_state *t)
 		for (uint32_t i = 0; i < SS_TRACE_PARTIAL; i++) {
 			uint64_t none = 0;
 			uint32_t no_number = 0;
-			/* The number is set first: who finds a block finds its number. */
+			/* The number is set first, so a thread that finds a block also finds its
+			 * number. */
 			if (atomic_compare_exchange_strong(&l->partial_number[i], &no_number,
 							   t->number + 1)) {
 				atomic_store(&l->partial_last[i], t->last);
@@ -147,7 +149,7 @@ static struct ss_trace_record *append(struct ss_trace_thread_state *t, uint32_t 
 static void publish(struct ss_trace_record *r, enum ss_trace_kind kind, uint32_t size)
 {
 	r->words = (uint8_t)(size / 8);
-	/* The kernel keeps what was stored, in this order, when the process is killed. */
+	/* When the process is killed, the kernel keeps all stores so far, in this order. */
 	__atomic_store_n(&r->kind, (uint8_t)kind, __ATOMIC_RELEASE);
 }
 
@@ -181,7 +183,7 @@ static bool next_block(struct ss_trace_context *c)
 		ss_trace_file_done(&c->live->file, t->block, t->last);
 		t->block = NULL;
 	}
-	if (first) /* its destructor gives the block away */
+	if (first) /* the thread's destructor passes the block on */
 		pthread_setspecific(thread_key, t);
 	if (first && take_partial(c->live, t, c->now)) {
 		name_thread(t, gettid_now());
@@ -307,7 +309,7 @@ static void fill_header(struct ss_trace_header *h)
 /* Starts a recording in `live`, which is all zero. False with errno set. */
 static bool start(uint64_t generation, struct ss_trace_thread_state *t)
 {
-	/* Not on the stack, of which threads may have little. */
+	/* Static, because the stack of a thread may be small. */
 	static char path[PATTERN_SIZE + 1024], line[sizeof(path) + 64], why[96];
 	struct ss_trace_context c = {.live = live, .thread = t};
 	unsigned number;
@@ -337,7 +339,7 @@ static bool start(uint64_t generation, struct ss_trace_thread_state *t)
 	if (opened) {
 		recording = true;
 		atomic_store_explicit(&live->generation, generation, memory_order_release);
-	} else if (say && generation > 1) { /* nobody else reports it for a child */
+	} else if (say && generation > 1) { /* no other code reports the failure for a child */
 		snprintf(line, sizeof(line), "no recording of the forked process: %s",
 			 strerror_r(errno, why, sizeof(why)));
 		say(line);
@@ -397,7 +399,7 @@ bool ss_trace_open(const char *path, void (*say_line)(const char *line))
 	ss_trace_generation = &live->generation;
 	generations = 1;
 	if (!start(generations, &self))
-		return false; /* what was prepared stays unused */
+		return false; /* the prepared state stays unused */
 	ss_cut_guard(find_mapping);
 	pthread_atfork(before_fork, NULL, after_fork_in_child);
 	return true;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The recording: what the preload calls when something happens to device memory. All functions
- * may be called by any thread at any time, also in a signal handler and while a thread ends.
- * They take no lock, allocate nothing on the heap and leave errno alone. They do nothing, at the
- * cost of one branch, while no recording runs.
+ * The recording: the functions that the preload calls at each event of device memory. All functions
+ * may be called by any thread at any time, also in a signal handler and while a thread ends. The
+ * functions take no lock, allocate nothing on the heap and leave errno alone. While no recording
+ * runs, they do nothing, at the cost of one branch.
  *
  * Sizes are bytes. `device` is the ordinal in this process, or -1. `pool` and `stream` are
  * handles or other addresses that are unique to the object; NULL is no pool, and the null
@@ -29,17 +29,17 @@ static inline bool ss_trace_on(void)
 }
 
 /* Loads the unwinder, which takes the dynamic linker's lock: call it before ss_trace_open() if
- * that is called with a lock held, which a library that is being loaded might wait for. May be
- * called several times, also at once. */
+ * ss_trace_open() is called with a lock held for which a library that is being loaded might wait.
+ * May be called several times, also by several threads at the same time. */
 void ss_trace_prepare(void);
-/* The recording is to be a ring: the file keeps the newest events in `bytes` bytes. Another process
- * moves its beginning meanwhile (cli/ring/fold.h). 0: no ring. Call it before ss_trace_open(). */
+/* Makes the recording a ring: the file keeps the newest events in `bytes` bytes. Another process
+ * moves the ring's beginning (cli/ring/fold.h). 0: no ring. Call it before ss_trace_open(). */
 void ss_trace_set_ring(uint64_t bytes);
-/* Starts the recording in a new file, whose name is the first for `pattern` that is free
- * (file_name.h). `say` is called with one line, without its newline, when that is not the first
- * name, and when the recording ends early; it may be NULL.
- * False with errno set if there is no recording. In the child of a fork the recording starts
- * again, in a file of its own, with the first event. Call it once. */
+/* Starts the recording in a new file, under the first free name for `pattern` (file_name.h). `say`
+ * is called with one line, without its newline, when the file has a later name than the first, and
+ * when the recording ends early; `say` may be NULL. False with errno set if there is no recording.
+ * In the child of a fork the recording starts again, in a file of its own, with the first event.
+ * Call it once. */
 bool ss_trace_open(const char *pattern, void (*say)(const char *line));
 /* Ends the recording. Other threads may be in the middle of an event. */
 void ss_trace_close(void);
@@ -81,7 +81,7 @@ static inline void ss_trace_device(int device, uint32_t pci_domain, unsigned bus
 		ss_trace_write_device(device, pci_domain, bus, dev, function, uuid, total, name);
 }
 
-/* Says what kind of stream this is. A stream that was never described is UNKNOWN. */
+/* Records the kind of a stream. A stream that was never described is UNKNOWN. */
 static inline void ss_trace_stream(const void *stream, int device, enum ss_trace_stream_kind kind)
 {
 	if (ss_trace_on())
@@ -101,11 +101,11 @@ static inline void ss_trace_pool_destroy(const void *pool, int device)
 		ss_trace_write_pool_destroy(pool, device);
 }
 
-/* `when` is ns of ss_trace_clock(), since the calling thread's last event; 0 is now. With it a
- * caller makes the order in the file that of its own figures (core/base/moment.h).
+/* `when` is ns of ss_trace_clock(), since the calling thread's last event; 0 is now. With `when` a
+ * caller gives the file the order of its own figures (core/base/moment.h).
  *
- * Call it after the block was taken from the pool, so that the times of its owners never
- * overlap. `rounded` is what the block takes in the pool. `flags` are SS_TRACE_F_*. */
+ * Call it after the block was taken from the pool, so that the times of its owners never overlap.
+ * `rounded` is the number of bytes that the block takes in the pool. `flags` are SS_TRACE_F_*. */
 static inline void ss_trace_alloc_at(uint64_t when, const void *ptr, uint64_t size,
 				     uint64_t rounded, int device, const void *pool,
 				     const void *stream, unsigned flags)
@@ -120,7 +120,7 @@ static inline void ss_trace_alloc(const void *ptr, uint64_t size, uint64_t round
 	ss_trace_alloc_at(0, ptr, size, rounded, device, pool, stream, flags);
 }
 
-/* Call it before the block goes back to the pool. */
+/* Call it before the block returns to the pool. */
 static inline void ss_trace_free_at(uint64_t when, const void *ptr, int device, const void *pool,
 				    const void *stream, unsigned flags)
 {
@@ -134,17 +134,17 @@ static inline void ss_trace_free(const void *ptr, int device, const void *pool, 
 	ss_trace_free_at(0, ptr, device, pool, stream, flags);
 }
 
-/* A block that is live goes with the memory of its pool, as nobody freed it. Has no stack, and
- * may be called with a lock held. */
+/* A live block, which was not freed, is released with the memory of its pool. The event has no
+ * stack, so the function may be called with a lock held. */
 static inline void ss_trace_drop_at(uint64_t when, const void *ptr, int device, const void *pool)
 {
 	if (ss_trace_on())
 		ss_trace_write_free(when, ptr, device, pool, NULL, SS_TRACE_F_REUSABLE, false);
 }
 
-/* A free range, with all freed blocks in it, may be handed out to anybody from now on: every use
- * is over. Call it before that is done. Has no stack, and asks the dynamic linker nothing, so it
- * may be called with a lock held. */
+/* A free range, with all freed blocks in it, may be reused by any stream from now on: every use has
+ * completed. Call it before the reuse. The event has no stack, and the function does not call the
+ * dynamic linker, so it may be called with a lock held. */
 static inline void ss_trace_reusable_at(uint64_t when, const void *base, uint64_t size, int device,
 					const void *pool)
 {
@@ -158,7 +158,7 @@ static inline void ss_trace_reusable(const void *base, uint64_t size, int device
 }
 
 /* `kind` is SEGMENT_ALLOC, SEGMENT_FREE, MAP or UNMAP; `flags` are SS_TRACE_S_*. Call it after
- * memory was taken, and before memory is given back. */
+ * memory was allocated, and before memory is released. */
 static inline void ss_trace_segment_at(uint64_t when, enum ss_trace_kind kind, const void *base,
 				       uint64_t size, int device, const void *pool, unsigned flags)
 {
@@ -188,7 +188,7 @@ static inline void ss_trace_oom(enum ss_trace_kind kind, uint64_t size, uint64_t
 		ss_trace_write_oom(kind, size, device_free, reserved, used, device, pool, stream);
 }
 
-/* The program says what it is doing. `text` may be NULL; one longer than SS_TRACE_TEXT_MAX is
+/* The program names its current phase. `text` may be NULL; a text longer than SS_TRACE_TEXT_MAX is
  * cut. */
 static inline void ss_trace_phase(enum ss_trace_phase_step step, uint64_t id, const char *text)
 {
@@ -203,14 +203,14 @@ static inline void ss_trace_outside(unsigned flags, const void *ptr, uint64_t si
 		ss_trace_write_outside(flags, ptr, size, device);
 }
 
-/* The start of a wait or of a call of the driver, for ss_trace_wait(). 0 if nothing records. */
+/* The start of a wait or of a call of the driver, for ss_trace_wait(). 0 if no recording runs. */
 uint64_t ss_trace_clock(void);
 static inline uint64_t ss_trace_wait_begin(void)
 {
 	return ss_trace_on() ? ss_trace_clock() : 0;
 }
 
-/* It ended now. `begin` is what ss_trace_wait_begin() gave. */
+/* The wait or call ended now. `begin` is the result of ss_trace_wait_begin(). */
 static inline void ss_trace_wait_end(uint64_t begin, enum ss_trace_wait_cause cause, int device,
 				     const void *stream)
 {

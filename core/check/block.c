@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks by address, live and freed. No two of them overlap: a new block takes its addresses from
- * the freed ones that had them, since from then on a pointer there means the new one.
+ * Blocks by address, live and freed. No two blocks overlap: a new block takes its addresses from
+ * freed blocks that had them, because a pointer there means the new block from then on.
  */
 #include <search.h>
 #include <stdlib.h>
@@ -30,7 +30,8 @@ static struct block *overlapping(struct ss_check *c, uintptr_t base, uintptr_t e
 	return overlapping_in(&c->blocks, base, end);
 }
 
-/* The end of a range is part of a block only if nothing else begins there, so it is not found. */
+/* The end of a range belongs to a block only if no other block begins there, so the search excludes
+ * it. */
 struct block *block_around(struct ss_check *c, const void *ptr)
 {
 	return overlapping(c, (uintptr_t)ptr, (uintptr_t)ptr + 1);
@@ -115,8 +116,9 @@ void block_describe(const struct block *b, struct ss_finding *f)
 	f->front = b->filled ? b->base - b->start : 0;
 }
 
-/* A live block of which nothing else is said, in place of all that were there. One that had the
- * same addresses leaves it its place in the tree and its room. NULL: host memory is out. */
+/* Makes a live block without further facts, in place of all earlier blocks at its addresses. An
+ * earlier block with the same addresses passes on its place in the tree and its room. NULL: host
+ * memory is out. */
 static struct block *block_new(struct ss_check *c, uintptr_t start, uintptr_t end)
 {
 	struct block *b;

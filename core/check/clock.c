@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Streams and their clocks. A clock never says less than what is true: whatever may order one
- * command after another counts. So a command that is not in a clock is certainly not ordered before
- * it.
+ * Streams and their clocks. A clock never contains less than the true order: every possible order
+ * of one command after another counts. So a command that is not in a clock is certainly not ordered
+ * before it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static bool clock_room(struct ss_check *c, struct clock *k, uint32_t count)
 		return true;
 	n = realloc(k->n, count * sizeof(*n));
 	if (!n) {
-		c->is_blind = true; /* it may have seen what it has no room for */
+		c->is_blind = true; /* the clock may have seen positions for which it has no room */
 		c->counts.forgotten++;
 		return false;
 	}
@@ -69,7 +69,7 @@ void stream_wild(struct ss_check *c, struct stream *s)
 	s->wild_since = ++c->now;
 }
 
-/* Each command joins anew, so what is wild in the other stream is as old here as it is there. */
+/* Each command joins anew, so a wild clock of the other stream has the same age here as there. */
 static void join_one(struct ss_check *c, struct stream *s, const struct stream *other)
 {
 	saw_stream(c, &s->saw, other);
@@ -106,7 +106,7 @@ void host_saw_all(struct ss_check *c)
 		saw_stream(c, &c->host, s);
 }
 
-/* What a wild stream has waited for has ended as well, and that may be anything. */
+/* The work that a wild stream has waited for has completed as well, and may be any work. */
 void host_saw(struct ss_check *c, struct stream *s)
 {
 	stream_join(c, s);
@@ -127,7 +127,8 @@ void host_waited(struct ss_check *c, struct stream *only)
 }
 
 /* A wait that began at `since` has ended on `only` (NULL: on all streams of `dev`; -1: of all
- * devices). What these waited for until then has ended, too, and so have their frees. */
+ * devices). The work that these streams waited for until then has completed, too, and so have their
+ * frees. */
 static void tame(struct ss_check *c, struct stream *only, int dev, uint64_t since)
 {
 	struct stream *s, *next;
@@ -171,8 +172,8 @@ struct ss_check_site site_of(const struct stream *s, const char *what, uint32_t 
 
 /* ---- the life of streams ---------------------------------------------------- */
 
-/* A slot for a new stream. Positions go on from those of the stream that had it, which the host may
- * all have seen. */
+/* Takes a slot for a new stream. Its positions follow those of the slot's earlier stream, which the
+ * host may all have seen. */
 static bool slot_take(struct ss_check *c, uint32_t *slot)
 {
 	uint32_t room = c->room ? c->room * 2 : 16;
@@ -227,7 +228,7 @@ static struct stream *stream_new(struct ss_check *c, const void *key)
 	}
 	free(s);
 	c->counts.forgotten++;
-	c->is_blind = true; /* its orders would be missing */
+	c->is_blind = true; /* without the slot its orders would be missing */
 	return NULL;
 }
 
@@ -275,7 +276,7 @@ void ss_check_stream_end(struct ss_check *c, const void *key)
 WITH_STREAM(ss_check_hold, stream_enqueue(c, s); stream_wild(c, s))
 WITH_STREAM(ss_check_tell, host_saw(c, s))
 
-/* What another thread does meanwhile comes after it, or before it: both are true. */
+/* Actions of another thread at the same time come after this moment or before it: both are true. */
 uint64_t ss_check_now(struct ss_check *c)
 {
 	return atomic_load(&c->now);
@@ -299,7 +300,8 @@ void ss_check_all_synced(struct ss_check *c, int dev, uint64_t since)
 	struct stream *s, *next;
 
 	pthread_mutex_lock(&c->lock);
-	/* They need not be joined: what a stream of this device joins is among them. */
+	/* The streams need no join: each stream that a stream of this device joins is among
+	 * them. */
 	HASH_ITER(hh, c->streams, s, next)
 		if (dev < 0 || s->is.dev == dev) {
 			saw_stream(c, &c->waited, s);

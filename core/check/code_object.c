@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Bundles, ELF notes and the metadata in them. Every offset is checked against the size of what it
- * is in. */
+/* Bundles, ELF notes and the metadata in them. Every offset is checked against the size of its
+ * container. */
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,8 @@
 #define BUNDLE_MAGIC "__CLANG_OFFLOAD_BUNDLE__"
 #define PACKED_MAGIC "CCOB"
 #define UNPACKED_MAX ((uint64_t)4 << 30)
-/* Real code objects get 4 to 30 times smaller. What says more is made to take memory. */
+/* Packing makes real code objects 4 to 30 times smaller. An image that claims more is made to
+ * exhaust memory. */
 #define UNPACKED_TIMES 256u
 #define UNPACKED_FREE ((uint64_t)16 << 20)
 
@@ -30,7 +31,7 @@ static bool is(const struct msgpack_value *v, const char *text)
 	       !memcmp(v->text, text, v->length);
 }
 
-/* One argument. Those whose kind begins with "hidden" are not the program's. */
+/* Reads one argument. The program does not pass arguments whose kind begins with "hidden". */
 static bool read_arg(struct msgpack *m, struct ss_kernel_layout *k)
 {
 	struct ss_kernel_arg a = {.reads = true, .writes = true};
@@ -56,7 +57,8 @@ static bool read_arg(struct msgpack *m, struct ss_kernel_layout *k)
 			a.size = (uint32_t)v.number;
 		if (is(&key, ".is_const"))
 			constant = v.type == MSGPACK_OTHER && v.number;
-		/* Older compilers have the second key alone, and only for what is read. */
+		/* Older compilers write the second key alone, and only for arguments that are
+		 * read. */
 		if (is(&key, ".actual_access") || (is(&key, ".access") && !actual)) {
 			actual = is(&key, ".actual_access");
 			known_access = true;
@@ -191,14 +193,14 @@ static bool read_elf(struct reader *r, const uint8_t *image, size_t size)
 	return good;
 }
 
-/* An entry of a bundle: where it is, and for which target. */
+/* An entry of a bundle: its place, and its target. */
 struct entry {
 	uint64_t offset, size;
 	const char *target;
 	size_t length;
 };
 
-/* Takes the entry at *at of a bundle. False: there is none that fits in. */
+/* Takes the entry at *at of a bundle. False: there is no entry that fits in. */
 static bool take_entry(const uint8_t *image, size_t size, size_t *at, struct entry *e)
 {
 	uint64_t words[3];
@@ -214,8 +216,8 @@ static bool take_entry(const uint8_t *image, size_t size, size_t *at, struct ent
 	return true;
 }
 
-/* Is it code of one of the architectures, or (NULL) of any? A target ends with the name of its
- * architecture, behind which features may stand: "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+". */
+/* Does the entry have code of one of the architectures, or (NULL) of any? A target ends with the
+ * name of its architecture, and features may follow: "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+". */
 static bool is_for(const struct entry *e, const uint8_t *image, const char *const *archs)
 {
 	/* The entry of the host is empty. */
@@ -232,8 +234,8 @@ static bool is_for(const struct entry *e, const uint8_t *image, const char *cons
 	return !archs;
 }
 
-/* Reads what is for these architectures. *there: there is such, *any: some could be read. False:
- * the bundle is broken. */
+/* Reads the entries for these architectures. *there: the bundle has such entries; *any: some could
+ * be read. False: the bundle is broken. */
 static bool read_entries(struct reader *r, const uint8_t *image, size_t size,
 			 const char *const *archs, bool *there, bool *any, size_t *length)
 {
@@ -267,8 +269,8 @@ static bool read_bundle(struct reader *r, const uint8_t *image, size_t size, siz
 	return good && any;
 }
 
-/* Magic, version, method, then (version 2 on) the size of all of it and the size of what is in it,
- * which have 8 bytes from version 3 on, then 8 bytes of a hash. */
+/* Magic, version, method, then (version 2 on) the size of the whole and the size of the unpacked
+ * contents, which have 8 bytes from version 3 on, then 8 bytes of a hash. */
 static bool read_packed(struct reader *r, const uint8_t *image, size_t size, ss_unpack_fn *unpack,
 			size_t *length)
 {
@@ -295,7 +297,7 @@ static bool read_packed(struct reader *r, const uint8_t *image, size_t size, ss_
 	    (room > UNPACKED_FREE && room / UNPACKED_TIMES > all))
 		return false;
 	*length = version >= 2 ? all : 0;
-	/* Pages that a wrong size asks for are never touched. */
+	/* Pages beyond the contents, which a wrong size claims, are never touched. */
 	out = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
 		   -1, 0);
 	if (out == MAP_FAILED)

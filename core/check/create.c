@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The checker is made, and all that it knows is forgotten. */
+/* Makes the checker, and drops all its knowledge. */
 #include <stdlib.h>
 
 #include "core/check/state.h"

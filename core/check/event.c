@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events: what a record stores, and what a wait or a synchronization may mean. */
+/* Events: the clocks of records, and their use by waits and synchronizations. */
 #include <stdlib.h>
 
 #include "core/check/state.h"
@@ -35,8 +35,8 @@ void ss_check_record_begin(struct ss_check *c, const void *event)
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* The clock is read after the real call, so it also covers what other threads have put on the
- * stream meanwhile. `stream` NULL: the event was recorded where it gets no clock. */
+/* The clock is read after the real call, so it also covers commands that other threads have put on
+ * the stream meanwhile. `stream` NULL: the event was recorded in a way that gives it no clock. */
 void ss_check_record_end(struct ss_check *c, const void *event, const void *stream, bool ok)
 {
 	struct stream *s;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Findings: equal ones are counted and told once. Two are equal if the same calls of the same
- * places are wrong in the same way. */
+/* Findings: equal findings are counted and reported once. Two findings are equal if the same calls
+ * of the same places are wrong in the same way. */
 #include <stdlib.h>
 #include <time.h>
 
 #include "core/check/state.h"
 
-#define PAGE 4096u        /* a device says no more than the page of a fault */
-#define NEAR (64ull << 20) /* what is further away from a block has nothing to do with it */
+#define PAGE 4096u        /* a device reports only the page of a fault */
+/* An address further away from a block has nothing to do with the block */
+#define NEAR (64ull << 20)
 
 static uint64_t mix(uint64_t h, uint64_t v)
 {
@@ -22,16 +23,17 @@ static uint64_t key_of_site(uint64_t h, const struct ss_check_site *site)
 
 static uint64_t key_of(const struct ss_finding *f)
 {
-	uint64_t h = mix(mix(1, f->fault), f->address < f->base); /* in front of it, or behind */
+	/* Before the block, or in and after it */
+	uint64_t h = mix(mix(1, f->fault), f->address < f->base);
 
 	h = mix(mix(h, f->possible), (uint64_t)f->error_number);
 	h = mix(mix(h, f->alloc.stack), (uintptr_t)f->alloc.what);
 	h = mix(mix(h, f->free.stack), (uintptr_t)f->free.what);
-	/* Whichever of the two comes first in a race. */
+	/* The order of the two accesses of a race does not matter. */
 	return mix(h, key_of_site(1, &f->use) + key_of_site(1, &f->other));
 }
 
-/* The equal finding that is there; *is_new: it was not. NULL: host memory is out. */
+/* The known finding that equals f; *is_new: it was added. NULL: host memory is out. */
 static struct counted *count_in(struct ss_check *c, const struct ss_finding *f, bool *is_new)
 {
 	struct counted *e = NULL;
@@ -83,7 +85,7 @@ void findings_drop(struct ss_check *c)
 	}
 }
 
-/* The last block that begins at or before the address, if that is not far away. */
+/* The last block that begins at or before the address, if the block is not far away. */
 static const struct block *block_before(struct ss_check *c, uint64_t address)
 {
 	const struct block *best = NULL;
@@ -102,7 +104,7 @@ void ss_check_memory_fault(struct ss_check *c, uint64_t address)
 
 	pthread_mutex_lock(&c->lock);
 	b = block_before(c, address);
-	if (!b) { /* the page may begin in front of a block */
+	if (!b) { /* the page may begin before a block */
 		b = block_before(c, address + PAGE - 1);
 		f.address = b ? b->base : address;
 	}
@@ -112,8 +114,8 @@ void ss_check_memory_fault(struct ss_check *c, uint64_t address)
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* The block that is meant is the one that begins inside the access, or else the last one before
- * it. */
+/* The intended block is the one that begins inside the access, or else the last one before the
+ * access. */
 void ss_check_outside(struct ss_check *c, const void *stream, const struct ss_check_operand *o,
 		      const char *what, uint32_t stack)
 {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is wrong. Each rule says why the order that it misses cannot be there in any way that is not
- * seen:
+ * The rules of errors. Each rule says why the missing order cannot exist in an unseen way:
  *
  * - A use, or a free, on a stream that saw neither the allocation nor a host that may have seen it,
  *   is not after the allocation, unless the stream may have waited for something unknown (wild).
- * - A use that is enqueued after a free may still be meant to run before it. That needs a stream of
- *   the free that waits for something enqueued later, so a free on a wild stream is left alone,
- *   unless the use is on the same stream. hipFree ends before anything that comes later.
+ * - A use that is enqueued after a free may still run before it, as intended. That needs a stream
+ *   of the free that waits for a command enqueued later, so a free on a wild stream is ignored,
+ *   unless the use is on the same stream. hipFree ends before any later call.
  * - A free is after a use that was enqueued before it only if its stream or the host has seen the
  *   use.
  */
@@ -16,7 +15,7 @@
 
 #include "core/check/state.h"
 
-/* True: nothing is to be said, because it is not known. */
+/* True: no finding may be made, because the order is not known. */
 static bool not_certain(struct ss_check *c, const struct stream *s)
 {
 	if (c->is_blind)
@@ -52,8 +51,8 @@ static void note_use(struct ss_check *c, struct block *b, const struct stream *s
 	*u = (struct use){s->slot, guess, s->n, *site};
 }
 
-/* Is it certain that position n of the slot is not before the next command on s? If it is only
- * known that it may be, that is counted. */
+/* Is position n of the slot certainly not before the next command on s? If it only may be before,
+ * the uncertainty is counted. */
 static bool is_missing(struct ss_check *c, const struct stream *s, uint32_t slot, uint64_t n)
 {
 	if (may_be_ordered(c, s, slot, n)) {
@@ -63,7 +62,7 @@ static bool is_missing(struct ss_check *c, const struct stream *s, uint32_t slot
 	return !not_certain(c, s);
 }
 
-/* False: that was an error. */
+/* False: the use was an error. */
 static bool judge_live(struct ss_check *c, struct block *b, struct stream *s, struct ss_finding *f)
 {
 	bool early = !b->classic && c->opt.use_before_alloc &&
@@ -101,9 +100,9 @@ bool judge_use(struct ss_check *c, struct block *b, struct stream *s, struct ss_
 	return true;
 }
 
-/* The same of the range that the program's own pool has handed out there. A command on more bytes
- * is the pool's. A kernel that is given the address of the whole block need not mean the range that
- * begins with it. */
+/* The same for the range that the program's own pool has handed out at the address. A command on
+ * more bytes belongs to the pool. A kernel that gets the address of the whole block need not use
+ * the range that begins there. */
 static void judge_mark(struct ss_check *c, const struct block *b, struct stream *s,
 		       const struct ss_finding *use)
 {
@@ -139,12 +138,12 @@ bool ss_check_use(struct ss_check *c, const void *stream, const struct ss_check_
 	unknown = c->counts.unknown;
 	s = stream_get(c, stream);
 	b = s ? block_around(c, ptr) : NULL;
-	/* An end pointer is no access, and neither is one in front of a block. */
+	/* An end pointer is no access, and neither is a pointer before a block. */
 	if (b && !bytes && (uintptr_t)ptr - b->base >= b->size)
 		b = NULL;
 	if (b && b->freed && (uintptr_t)ptr < b->base)
 		b = NULL;
-	/* What the pools gave back may be anybody's memory by now. */
+	/* Memory that the pools released may have another owner now. */
 	if (b && b->freed && c->opt.ours && !c->opt.ours(ptr, c->opt.arg)) {
 		block_forget(c, b);
 		b = NULL;
@@ -157,7 +156,7 @@ bool ss_check_use(struct ss_check *c, const void *stream, const struct ss_check_
 		f.use.kernel = o->kernel;
 		f.use.argument = o->argument;
 		f.use.at = o->at;
-		/* A base that lies in front of its block is used only with an offset. */
+		/* A base that lies before its block is used only with an offset. */
 		f.possible = o->guess || (!bytes && block_behind_is_nearer(c, b, ptr));
 		early = !judge_use(c, b, s, &f);
 		if (!b->freed && !early)
@@ -169,7 +168,7 @@ bool ss_check_use(struct ss_check *c, const void *stream, const struct ss_check_
 		} else if (c->opt.races && !b->freed && !early && !f.possible) {
 			race_judge(c, b, s, o, &f);
 		}
-		if (c->counts.unknown > unknown) /* it is one use */
+		if (c->counts.unknown > unknown) /* one use counts once */
 			c->counts.unknown = unknown + 1;
 	}
 	pthread_mutex_unlock(&c->lock);
@@ -197,7 +196,7 @@ bool ss_check_fits(struct ss_check *c, const void *ptr, uint64_t bytes, const ch
 	return fits;
 }
 
-/* Of several uses that the free does not wait for, the last one that is certain is named. */
+/* If the free waits for none of several uses, the finding names the last use that is certain. */
 static void judge_free(struct ss_check *c, struct block *b, struct stream *s, struct ss_finding *f)
 {
 	const struct use *worst = NULL;
@@ -253,7 +252,7 @@ bool ss_check_free(struct ss_check *c, void *ptr, const void *stream, const char
 	s = stream_get(c, stream);
 	b = block_find(c, ptr);
 	found = b && !b->freed;
-	/* HIP frees the block around it */
+	/* HIP frees the block around ptr */
 	if (found && b->base != (uintptr_t)ptr && c->opt.frees) {
 		block_describe(b, &f);
 		f.use = site_of(s, what, stack);
@@ -300,7 +299,8 @@ void ss_check_bad_free(struct ss_check *c, void *ptr, const void *stream, const 
 
 	pthread_mutex_lock(&c->lock);
 	b = block_find(c, ptr);
-	/* What the pools gave back may be anybody's, but then somebody would have freed it now. */
+	/* Memory that the pools released may have another owner, but then this free would be that
+	 * owner's. */
 	if (b && b->freed && b->base != (uintptr_t)ptr && c->opt.ours &&
 	    !c->opt.ours(ptr, c->opt.arg)) {
 		block_forget(c, b);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges of a block that the program's own pool hands out and gets back, which are judged as blocks
- * are. They are dropped with their block. */
+/* Marked ranges: parts of a block that the program's own pool hands out and takes back. They are
+ * judged like blocks, and dropped with their block. */
 #include "core/check/state.h"
 
 void ss_check_handed_out(struct ss_check *c, void *ptr, uint64_t size, const void *stream,

@@ -26,7 +26,7 @@ static bool take_bytes(struct msgpack *m, uint64_t length, struct msgpack_value 
 	return true;
 }
 
-/* A length of `bytes` bytes, and so much data. */
+/* Takes a length of `bytes` bytes, and data of that length. */
 static bool take_data(struct msgpack *m, unsigned bytes, unsigned more, struct msgpack_value *out)
 {
 	uint64_t length;
@@ -65,7 +65,7 @@ bool msgpack_next(struct msgpack *m, struct msgpack_value *out)
 		out->type = MSGPACK_NUMBER;
 		if (!take(m, 1u << ((tag - 0xcc) & 3), &out->number))
 			return false;
-		if (tag >= 0xd0) /* signed, and never negative where it matters */
+		if (tag >= 0xd0) /* signed, and never negative in the values that are used */
 			out->number = out->number >> 31 & 1 ? 0 : out->number;
 		return true;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads MessagePack that may be broken: what does not fit into the input is an error. */
+/* Reads MessagePack that may be broken: a value that does not fit into the input is an error. */
 #ifndef SS_CHECK_MSGPACK_H
 #define SS_CHECK_MSGPACK_H
 
@@ -14,16 +14,16 @@ enum msgpack_type { MSGPACK_OTHER, MSGPACK_NUMBER, MSGPACK_TEXT, MSGPACK_LIST, M
 
 struct msgpack_value {
 	enum msgpack_type type;
-	/* NUMBER: negative ones are 0. LIST and MAP: how many values or pairs follow. OTHER: 1 is
-	 * true */
+	/* NUMBER: 0 for negative numbers. LIST and MAP: number of values or pairs that follow.
+	 * OTHER: 1 is true */
 	uint64_t number;
 	const char *text;
 	uint32_t length;
 };
 
-/* Reads the next value; those inside a list or a map follow. False: the input ends. */
+/* Reads the next value; the values inside a list or a map follow. False: the input ends. */
 bool msgpack_next(struct msgpack *m, struct msgpack_value *out);
-/* Goes past the next value and all that is in it. */
+/* Skips the next value with all its contents. */
 bool msgpack_skip(struct msgpack *m);
 
 #endif

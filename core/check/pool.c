@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Handles of pools that were destroyed. They are never used twice, so none of them becomes valid
- * again. */
+/* Handles of pools that were destroyed. Handles are never used twice, so no destroyed handle
+ * becomes valid again. */
 #include <stdlib.h>
 
 #include "core/check/state.h"

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Races: two commands of which nothing orders one after the other use the same bytes of a block,
- * and one of them writes. Of copies and memsets the bytes are known, row by row. Of a kernel only
- * the block is, so it meets those alone that use all of it.
+ * Races: two commands, which nothing orders, use the same bytes of a block, and one of them writes.
+ * The bytes of copies and memsets are known, row by row. For a kernel only the block is known, so a
+ * kernel is compared only with commands that use the whole block.
  *
- * An access that the host may have seen can race with nothing any more, and neither can one of a
- * stream that may have waited for what is enqueued later. The order of the others is known as that
- * of the allocation is (judge.c).
+ * An access that the host may have seen can race with nothing any more. Neither can an access of a
+ * stream that may have waited for a command enqueued later. The order of the other accesses is
+ * known in the same way as the order of the allocation (judge.c).
  *
- * A write that puts the bytes there that were there before harms nobody: the same value, or the
- * same place of the same source, which has to stay as it is until the first one has ended.
+ * A write of the bytes that are already there is harmless: the same value, or the same place of the
+ * same source, which has to stay unchanged until the first write has completed.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/check/state.h"
 
-#define ACCESSES_MAX 64u /* of a block: older ones are forgotten */
-#define ROWS_MAX 65536u  /* with more of them two accesses are not compared */
+#define ACCESSES_MAX 64u /* per block; older accesses are forgotten */
+#define ROWS_MAX 65536u  /* two accesses with more rows are not compared */
 
-/* Rows without gaps are one, and one row of each slice is a row. */
+/* Rows without gaps become one row, and slices of one row become rows. */
 static struct ss_check_rows simplified(struct ss_check_rows r)
 {
 	if (r.rows > 1 && r.pitch == r.width) {
@@ -38,13 +38,14 @@ static struct ss_check_rows simplified(struct ss_check_rows r)
 	return r;
 }
 
-/* How many bytes from the first to the last. */
+/* Number of bytes from the first to the last. */
 static uint64_t length_of(const struct ss_check_rows *r)
 {
 	return (r->slices - 1) * r->slice + (r->rows - 1) * r->pitch + r->width;
 }
 
-/* Of `count` pieces of `length` bytes, one each `step` bytes, those that [from, to) may meet. */
+/* Finds the pieces that [from, to) may meet, of `count` pieces of `length` bytes that start `step`
+ * bytes apart. */
 static bool pieces(uint64_t from, uint64_t to, uint64_t length, uint64_t step, uint64_t count,
 		   uint64_t *first, uint64_t *last)
 {
@@ -80,7 +81,7 @@ static bool meets(const struct ss_check_rows *r, uint64_t from, uint64_t to)
 	return false;
 }
 
-/* Have the two a byte in common? If they have too many rows, nobody knows. */
+/* Do the two have a byte in common? With too many rows the answer is unknown. */
 static bool overlap(const struct ss_check_rows *a, const struct ss_check_rows *b)
 {
 	const struct ss_check_rows *few = a->rows * a->slices <= b->rows * b->slices ? a : b;
@@ -99,7 +100,7 @@ static bool overlap(const struct ss_check_rows *a, const struct ss_check_rows *b
 	return false;
 }
 
-/* Are there bytes, and does no row lie in another one? */
+/* Are there bytes, and are all rows disjoint? */
 static bool is_plain(const struct ss_check_rows *r)
 {
 	return r->width && r->rows && r->slices && (r->rows == 1 || r->pitch >= r->width) &&
@@ -198,7 +199,8 @@ static void forget_access(struct block *b, uint32_t i)
 		(--b->access_count - i) * sizeof(b->accesses[0]));
 }
 
-/* Another one on s that comes later and uses all of these bytes is met by whatever meets this. */
+/* Every access that conflicts with `a` also conflicts with a later access on s that uses all of
+ * these bytes. */
 static bool is_met_later(const struct access *a, const struct access *now)
 {
 	return a->slot == now->slot && !a->unsure == !now->unsure && covers(&now->at, &a->at) &&
@@ -240,7 +242,7 @@ void race_judge(struct ss_check *c, struct block *b, const struct stream *s,
 			     .site = f->use};
 	uint64_t at = (uintptr_t)o->ptr - b->base;
 
-	/* From now on no write puts there what is there already. */
+	/* From now on no write is known to repeat the bytes that are there. */
 	if (o->kernel && o->access != SS_CHECK_READS)
 		for (uint32_t i = 0; i < b->access_count; i++)
 			b->accesses[i].origin = 0;

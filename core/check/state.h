@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of core/check share. Only they include it; all of it is guarded by check->lock. */
+/* Structures and functions that the files of core/check share. Only they include this file;
+ * check->lock guards all of it. */
 #ifndef SS_CHECK_STATE_H
 #define SS_CHECK_STATE_H
 
@@ -9,7 +10,7 @@
 #include "core/base/hash.h"
 #include "core/check/check.h"
 
-/* For each slot of a stream the position that is seen. `wild`: it may have seen anything. */
+/* The seen position for each slot of a stream. `wild`: the clock may have seen anything. */
 struct clock {
 	uint32_t count;
 	uint64_t *n;
@@ -30,13 +31,13 @@ struct event {
 	const void *key;
 	struct clock clock;
 	unsigned recording; /* calls in progress */
-	bool overlaps;      /* several were at once, so it is not known which one is the last */
-	bool unknown;       /* recorded by what is not seen */
+	bool overlaps;      /* several calls overlapped, so the last one is unknown */
+	bool unknown;       /* an unseen call or process may record it */
 	bool forever;
 	UT_hash_handle hh;
 };
 
-/* The last use of a block on one stream; of those that need be none the last, too. */
+/* The last use of a block on one stream, and the last use that is only possible. */
 struct use {
 	uint32_t slot;
 	bool guess;
@@ -44,28 +45,28 @@ struct use {
 	struct ss_check_site site;
 };
 
-/* An access of which it is known whether it writes. */
+/* An access that is known to read or to write. */
 struct access {
 	uint32_t slot;
 	bool writes, unsure;
 	uint64_t n, origin;
-	struct ss_check_rows at; /* from the base of the block on; of a kernel all of it */
+	struct ss_check_rows at; /* offsets from the base of the block; all of it for a kernel */
 	struct ss_check_site site;
 };
 
-/* A block from its allocation on. After its free it stays until its addresses are another
- * block's. */
+/* A block from its allocation on. A freed block stays until another block takes its addresses. */
 struct block {
-	uintptr_t start, base, end; /* with padding; start: in front of it */
+	uintptr_t start, base, end; /* start and end include padding; start: before the block */
 	uint64_t size, number;
 	struct ss_check_site alloc, free;
 	uint32_t alloc_slot, free_slot;
 	uint64_t alloc_n, free_n;
 	bool classic, freed;
 	bool marked; /* a range of another block that the program's own pool hands out */
-	bool filled; /* its padding in front, and `behind` bytes of that behind it */
+	/* filled: the padding before the block, and `behind` bytes of the padding after it */
+	bool filled;
 	uint64_t behind;
-	bool blamed; /* an error of order is known of it */
+	bool blamed; /* an error of order is known for the block */
 	uint32_t fill_slot;
 	uint64_t fill_n;
 	bool barrier;      /* the free made the host wait */
@@ -78,7 +79,7 @@ struct block {
 	struct block *prev, *next; /* in check->list */
 };
 
-/* A finding of which equal ones are counted. */
+/* A finding with the count of equal findings. */
 struct counted {
 	struct ss_finding f;
 	uint64_t key;
@@ -90,10 +91,11 @@ struct ss_check {
 	pthread_mutex_t lock;
 	struct stream *streams;
 	struct event *events;
-	struct clock host;   /* what the host may know to have ended */
-	struct clock waited; /* what it has waited for; the rest it knows if it has looked */
-	uint64_t *last;      /* the last position of each slot */
-	uint32_t *spare;     /* slots of streams that have ended */
+	struct clock host; /* work that the host may know to have completed */
+	/* Work that the host has waited for; the host knows the rest only if it has looked */
+	struct clock waited;
+	uint64_t *last;  /* the last position of each slot */
+	uint32_t *spare; /* slots of streams that have ended */
 	uint32_t slots, spares, room;
 	uint64_t stream_number, block_number;
 	void *blocks; /* a tree of glibc (tsearch) by address; blocks do not overlap */
@@ -103,8 +105,8 @@ struct ss_check {
 		struct block *oldest, *newest;
 		uint32_t count;
 	} list[4];
-	uint32_t wild_frees;  /* how many are free_wild */
-	_Atomic uint64_t now; /* counts what synchronizations have to be compared with */
+	uint32_t wild_frees;  /* number of blocks with free_wild */
+	_Atomic uint64_t now; /* counts the moments with which synchronizations are compared */
 	bool is_blind;
 	struct counted *findings;
 	struct gone_pool *gone_pools;
@@ -118,30 +120,30 @@ struct ss_check {
 void clock_merge(struct ss_check *c, struct clock *to, const struct clock *from);
 void clock_raise(struct ss_check *c, struct clock *to, uint32_t slot, uint64_t n);
 void clock_drop(struct clock *k);
-/* One that is not known yet becomes known. NULL: key is NULL, or host memory is out. */
+/* A stream that is not known yet becomes known. NULL: key is NULL, or host memory is out. */
 struct stream *stream_get(struct ss_check *c, const void *key);
-/* A command is about to be enqueued, so what the stream joins comes first. */
+/* A command is about to be enqueued, so the stream first joins the streams that precede it. */
 void stream_join(struct ss_check *c, struct stream *s);
-/* It may wait for anything. */
+/* The stream may wait for anything. */
 void stream_wild(struct ss_check *c, struct stream *s);
 void stream_enqueue(struct ss_check *c, struct stream *s);
-/* Everything on the stream may have ended. */
+/* All work on the stream may have completed. */
 void host_saw(struct ss_check *c, struct stream *s);
 void host_saw_all(struct ss_check *c);
 /* The host has waited for the stream, or (NULL) for all. */
 void host_waited(struct ss_check *c, struct stream *s);
 /* May position n of the slot come before the next command on s? */
 bool may_be_ordered(const struct ss_check *c, const struct stream *s, uint32_t slot, uint64_t n);
-/* Does it only if the host has looked at what it was told? */
+/* Does it come before only if the host has looked at the results that it could see? */
 bool if_host_looked(const struct ss_check *c, const struct stream *s, uint32_t slot, uint64_t n);
-/* A call on s, or (NULL) on no stream. */
+/* The site of a call on s, or (NULL) on no stream. */
 struct ss_check_site site_of(const struct stream *s, const char *what, uint32_t stack);
 
 /* block.c */
 struct block *block_find(struct ss_check *c, const void *ptr);
-/* The same, also for bytes in front of it that are its padding. */
+/* The same, also for bytes before a block that are its padding. */
 struct block *block_around(struct ss_check *c, const void *ptr);
-/* Is a block behind this one nearer to the address, which lies in this one, than its start? */
+/* Is the start of a block after b nearer to the address, which lies in b, than the start of b? */
 bool block_behind_is_nearer(struct ss_check *c, const struct block *b, const void *ptr);
 void block_forget(struct ss_check *c, struct block *b);
 /* Puts it into the list of freed blocks, or of live ones. */
@@ -150,7 +152,7 @@ void blocks_drop(struct ss_check *c);
 void block_describe(const struct block *b, struct ss_finding *f);
 
 struct block *mark_around(struct ss_check *c, const void *ptr);
-/* A live one, in place of those that were there. NULL: host memory is out. */
+/* Makes a live range, in place of earlier ranges at its addresses. NULL: host memory is out. */
 struct block *mark_new(struct ss_check *c, uintptr_t base, uint64_t size);
 void marks_drop(struct ss_check *c, uintptr_t start, uintptr_t end);
 
@@ -167,8 +169,8 @@ void leak_add(struct ss_check *c, const struct block *b);
 void findings_drop(struct ss_check *c);
 
 /* race.c */
-/* The operand, of a live block, is used by a command that was put on s just now; f tells of the
- * block and the use. */
+/* A command that was just put on s uses the operand of a live block; f describes the block and the
+ * use. */
 void race_judge(struct ss_check *c, struct block *b, const struct stream *s,
 		const struct ss_check_operand *o, struct ss_finding *f);
 

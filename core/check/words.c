@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Findings in words, those of compute-sanitizer where it has them. */
+/* Findings in words, which are those of compute-sanitizer if it has the same finding. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -290,7 +290,8 @@ void ss_fault_mend(const struct ss_finding *f, char *out, size_t size)
 		snprintf(out, size, "Free only what an allocation returned, and only once.");
 		break;
 	case SS_FAULT_OUT_OF_BOUNDS:
-		if (!f->block || f->address - f->base > f->size) /* in front of it, too */
+		/* Includes addresses before the base */
+		if (!f->block || f->address - f->base > f->size)
 			snprintf(out, size, "Let %s begin inside %s block.", or_call(&f->use),
 				 f->block ? "the" : "a");
 		else

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clock of the fake device. It is virtual: it passes when the caller, a call of the host, or a
- * nap of the core says so. A device with a clock does what was enqueued in that order, one command
- * at a time, so all that has to be known of a command is when it will be done.
+ * The clock of the fake device. The clock is virtual: the caller, calls of the host, and naps of
+ * the core advance it. A device with a clock executes commands one at a time in the order in which
+ * they were enqueued, so a command is described by the time of its completion.
  */
 #include <stdlib.h>
 
@@ -66,7 +66,7 @@ void ss_fake_clock_enqueue(struct ss_fake *fake, struct ss_fake_stream *s, uint6
 		pass(fake, wait);
 	}
 	if (c->now > c->ready) {
-		/* Without the pools the command would have come so much earlier. */
+		/* Without the pools the command would have come earlier by this time. */
 		uint64_t gap = c->now - c->ready;
 		c->times.idle += gap < c->taken ? gap : c->taken;
 		c->ready = c->now;

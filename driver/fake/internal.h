@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parts of the fake device share. */
+/* Structures and functions that the parts of the fake device share. */
 #ifndef SS_DRIVER_FAKE_INTERNAL_H
 #define SS_DRIVER_FAKE_INTERNAL_H
 
@@ -63,14 +63,14 @@ struct ss_fake_stream;
 struct ss_fake_command { /* in the queue of a device with a clock */
 	struct ss_fake_stream *stream;
 	uint64_t at;   /* its number on the stream */
-	uint64_t done; /* when it will be done */
+	uint64_t done; /* time of its completion */
 };
 
 struct ss_fake_clock {
 	uint64_t now;   /* nanoseconds */
-	uint64_t ready; /* when the device will have done all that was enqueued */
-	uint64_t taken; /* how long the pools let the host wait since the last command */
-	bool waited;    /* they did in this call */
+	uint64_t ready; /* time at which the device will have completed all enqueued commands */
+	uint64_t taken; /* time that the pools made the host wait since the last command */
+	bool waited;    /* the pools made the host wait in this call */
 	struct ss_fake_command *queue; /* a ring; the oldest is `first` */
 	uint32_t first, count;
 	struct ss_fake_times times;
@@ -105,9 +105,9 @@ bool ss_fake_bad_device(const struct ss_fake *fake, int dev);
 bool ss_fake_take(struct ss_fake *fake, int dev, size_t size);
 void ss_fake_give(struct ss_fake *fake, int dev, size_t size);
 
-/* Ends the process: the core did what no driver allows. */
+/* Ends the process after a misuse that no driver allows. */
 void ss_fake_misuse(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
-/* Call with the mutex held; SS_OK, or the failure that was asked for. */
+/* Call with the mutex held; SS_OK, or the requested failure. */
 enum ss_status ss_fake_enter(struct ss_fake *fake, enum ss_fake_op op);
 /* Each fills in its operations. */
 void ss_fake_segment_ops(struct ss_driver *drv);
@@ -121,7 +121,7 @@ uint64_t ss_fake_stream_enqueue(struct ss_fake_stream *s); /* returns the comman
 void ss_fake_stream_progress(struct ss_fake_stream *s, uint64_t target);
 bool ss_fake_clock_init(struct ss_fake *fake);
 void ss_fake_clock_ops(struct ss_driver *drv, const struct ss_fake *fake);
-/* Enqueues a command that takes the device so long. */
+/* Enqueues a command that takes the device `ns` nanoseconds. */
 void ss_fake_clock_enqueue(struct ss_fake *fake, struct ss_fake_stream *s, uint64_t ns);
 void ss_fake_clock_asked(struct ss_fake *fake);               /* and the answer was "not yet" */
 void ss_fake_clock_driver(struct ss_fake *fake, uint64_t ns); /* a call of the driver takes that */

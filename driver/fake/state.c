@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What all parts of the fake device stand on: its address space, its free memory, the
- * failures that were asked for, and the end of the process on misuse.
+ * The base of all parts of the fake device: its address space, its free memory, the requested
+ * failures, and the end of the process on misuse.
  */
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Streams and fences of the fake device. A stream is two numbers: how many commands were
- * enqueued and how many are done. It makes progress only when the caller or the clock says
- * so, and never past a wait whose fence has not been reached.
+ * Streams and fences of the fake device. A stream is two numbers: the enqueued commands and the
+ * completed commands. A stream makes progress only when the caller or the clock advances it, and
+ * never past a wait whose fence has not completed.
  */
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -79,8 +79,8 @@ void ss_fake_stream_progress(struct ss_fake_stream *s, uint64_t target)
 		s->done = target;
 }
 
-/* Moves the stream to `target`, after the streams that it waits for. What comes before a wait is
- * done first, because the other stream may wait for that. */
+/* Advances the stream to `target`, after the streams that it waits for. Commands before a wait
+ * complete first, because the other stream may wait for them. */
 static void drain(struct ss_fake_stream *s, uint64_t target)
 {
 	if (s->busy)

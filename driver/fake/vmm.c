@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The virtual memory of the fake device: reservations, chunks, and which chunk is mapped
- * where. It enforces every rule of core/driver.h.
+ * The virtual memory of the fake device: reservations, chunks, and their mappings. This file
+ * enforces every rule of core/driver.h.
  */
 #include <stdlib.h>
 #include <string.h>

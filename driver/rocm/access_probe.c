@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Some releases refuse hipMemSetAccess on a later part of a range (quirks V1, V3). Which of the
- * newer ones do is not known, so there it is tried before virtual memory is used. No lock: two
+ * Some releases refuse hipMemSetAccess on a later part of a range (quirks V1, V3). It is not known
+ * which of the newer releases do, so a trial finds out before virtual memory is used. No lock: two
  * threads that try at the same time find the same.
  *
  * The newer releases wait in hipMemUnmap for all work of the device, and the trial runs inside
- * calls that natively wait for nothing. So its chunks stay mapped until the core unmaps something:
- * by then it has found the device idle.
+ * calls that natively wait for nothing. So its chunks stay mapped until the core unmaps memory: by
+ * then the core has found the device idle.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ enum verdict { UNTRIED, TAKEN, REFUSED };
 
 struct trial {
 	int dev, mapped;
-	uint64_t size; /* of a part */
+	uint64_t size; /* bytes of a part */
 	char *va;
 	void *chunk[PARTS];
 	struct trial *next;
@@ -59,7 +59,7 @@ void ss_rocm_access_trial_end(int dev)
 {
 	struct trial *t, *next;
 
-	/* The unmaps below come here again and find nothing. */
+	/* The unmaps below call this function again, which then finds nothing. */
 	for (t = atomic_load(&mapped[dev]) ? atomic_exchange(&mapped[dev], NULL) : NULL; t;
 	     t = next) {
 		bool gone = true;
@@ -97,7 +97,8 @@ static enum verdict try(int dev)
 			found = REFUSED;
 			open = open_range(t, 0, t->mapped) == SS_OK;
 		}
-	/* Some releases crash if memory without access is unmapped, so that stays for good. */
+	/* Some releases crash if memory without access is unmapped, so such memory stays mapped for
+	 * good. */
 	if (open)
 		keep(t);
 	else

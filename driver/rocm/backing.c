@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decides which backing a device can use, from the quirk table, from what is loaded in the
- * process, and from the results of the self-test. No locks.
+ * Decides which backing a device can use, from the quirk table, from the loaded objects, and from
+ * the results of the self-test. No locks.
  */
 #include <link.h>
 #include <string.h>
@@ -17,11 +17,11 @@
 
 enum verdict { UNTRIED, PASSED, FAILED };
 
-static atomic_bool remember; /* from one process to the next */
+static atomic_bool remember; /* store verdicts for later processes */
 static _Atomic unsigned char verdicts[SS_MAX_DEVICES][SS_BACKING_COUNT];
 
 struct library {
-	const char *const *names; /* how their files' names begin, up to a NULL */
+	const char *const *names; /* prefixes of their file names, ended by NULL */
 	bool found;
 };
 
@@ -45,12 +45,12 @@ static bool is_loaded(const char *const *names)
 	return l.found;
 }
 
-/* UCX exports device memory by itself, through hsa_amd_ipc_memory_create. With an address
- * of virtual memory that is a kernel BUG (clr#265). */
+/* UCX exports device memory by itself, through hsa_amd_ipc_memory_create. With an address of
+ * virtual memory this call is a kernel BUG (clr#265). */
 static const char *const exporters[] = {"libucp.so", "libuct_rocm", "libucm_rocm", NULL};
 
-/* Since March 2026 PyTorch loads single values from device memory on the host, where the device has
- * a large BAR (pytorch#177023). */
+/* Since March 2026 PyTorch loads single values from device memory on the host, if the device has a
+ * large BAR (pytorch#177023). */
 static const char *const host_loaders[] = {"libtorch_hip.so", "libc10_hip.so", NULL};
 
 bool ss_rocm_host_loads_fail(int dev)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the driver calls the runtime: the last error, the current device, and what an error
- * means to the core. No locks.
+ * Support for the driver's calls of the runtime: the last error, the current device, and the core's
+ * status for an error. No locks.
  */
 #include "driver/rocm/calls.h"
 
@@ -30,7 +30,7 @@ hipError_t ss_rocm_error_restore(int earlier, hipError_t err)
 			ss_tls.error = earlier;
 	}
 	/* The failed call is also the last command (hipExtGetLastError) until another call
-	 * succeeds, so make one that is cheap. */
+	 * succeeds, so make a cheap call. */
 	if (error_stays)
 		(void)ss_rocm.f.hipGetDevice(&dev);
 	return err;

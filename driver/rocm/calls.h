@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How the driver calls the runtime: the functions it uses, and the scope of a call. */
+/* The driver's calls of the runtime: the functions that the driver uses, and the scope of a
+ * call. */
 #ifndef SS_ROCM_CALLS_H
 #define SS_ROCM_CALLS_H
 
@@ -62,7 +63,7 @@
 
 struct ss_rocm {
 	enum ss_fence_kind fence;        /* never SS_FENCE_AUTO */
-	char pci[SS_MAX_DEVICES][16];    /* addresses; "": the runtime does not say it */
+	char pci[SS_MAX_DEVICES][16];    /* addresses; "": the runtime reports none */
 	unsigned quirks[SS_MAX_DEVICES]; /* flags of enum ss_quirk_flag */
 	struct {
 		hsa_agent_t agent;
@@ -70,7 +71,7 @@ struct ss_rocm {
 		bool known, has_pool;
 		char arch[64];
 	} hsa[SS_MAX_DEVICES];
-	struct { /* NULL: the runtime does not have it */
+	struct { /* NULL: the runtime lacks the function */
 #define X(name) __typeof__(name) *name;
 		SS_HIP_FUNCTIONS(X)
 		SS_HSA_FUNCTIONS(X)
@@ -98,7 +99,7 @@ struct ss_scope {
 bool ss_scope_open(struct ss_scope *s, int dev);
 void ss_scope_close(struct ss_scope *s);
 
-/* What the core is told of an error of HIP. */
+/* The core's status for an error of HIP. */
 enum ss_status ss_rocm_status(hipError_t err);
 
 #endif

@@ -9,7 +9,7 @@
 #include "driver/rocm/copies.h"
 #include "driver/rocm/loaded_object.h"
 
-#define COPIES 8 /* more are not told of */
+#define COPIES 8 /* further copies are ignored */
 
 __attribute__((visibility("default"))) extern const char somashim_version[];
 const char somashim_version[] = SOMASHIM_VERSION;
@@ -18,7 +18,7 @@ struct copies {
 	struct {
 		const char *path, *version;
 	} copy[COPIES];
-	int count, us; /* our place among them */
+	int count, us; /* number of copies; our place among them */
 };
 
 static int look(struct dl_phdr_info *info, size_t size, void *arg)
@@ -40,7 +40,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
 
 bool ss_copy_aside(void)
 {
-	static atomic_int known; /* 1: no, 2: yes. Nothing is ever added in front of us. */
+	static atomic_int known; /* 1: no, 2: yes. No object is ever added in front of us. */
 	int is = atomic_load_explicit(&known, memory_order_relaxed);
 
 	if (!is) {
@@ -63,7 +63,7 @@ void ss_copies_tell(void (*tell)(const char *, const char *, const char *, const
 	struct copies c = {0};
 
 	dl_iterate_phdr(look, &c);
-	/* One in front of us says it, if it knows. */
+	/* A copy in front of us tells the user, if that copy knows of copies. */
 	for (int i = 0; i < c.us; i++)
 		if (c.copy[i].version)
 			return;

@@ -25,9 +25,10 @@
 #include "driver/rocm/vmm.h"
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
-static bool started, maps; /* maps: virtual memory was asked for, or is going to be tested */
+static bool started, maps; /* maps: the user chose virtual memory, or a test of it follows */
 
-/* The application did not make this call, so its last error must not show. */
+/* The application did not make this call, so the call must not change the application's last
+ * error. */
 static int count_devices(const struct ss_rocm *r)
 {
 	int n = 0;
@@ -58,8 +59,8 @@ int ss_rocm_start(const struct ss_options *opt)
 #define X(name) r->f.name = (__typeof__(name) *)ss_hsa_symbol(#name);
 		SS_HSA_FUNCTIONS(X)
 #undef X
-		/* An event costs half the packets of a value write, and a stream can wait
-		 * for it on the device (hip-observed). */
+		/* An event costs half the packets of a value write, and a stream can wait for an
+		 * event on the device (hip-observed). */
 		r->fence = opt->fence == SS_FENCE_SIGNAL ? SS_FENCE_SIGNAL : SS_FENCE_EVENT;
 		ss_rocm_hsa_start(r, n);
 		for (int i = 0; i < n && r->f.hipDeviceGetPCIBusId; i++)
@@ -120,7 +121,7 @@ static enum ss_status device_info(void *ctx, int dev, struct ss_device_info *out
 	if (SS_HIP(hipDeviceGetAttribute, &integrated, hipDeviceAttributeIntegrated, dev) ==
 	    hipSuccess)
 		out->integrated = integrated != 0;
-	/* The memory of an APU is the host's, and its total may be a part of it. */
+	/* The memory of an APU is host memory, and the reported total may be a part of it. */
 	if (out->integrated)
 		out->most_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) *
 				  (uint64_t)sysconf(_SC_PAGESIZE);
@@ -138,8 +139,8 @@ static enum ss_status device_info(void *ctx, int dev, struct ss_device_info *out
 			      (maps || out->best == SS_BACKING_VMM) && !ss_rocm_access_parts(dev));
 	out->release_waits[SS_BACKING_HIP] = true;
 	out->release_waits[SS_BACKING_HSA] = false;
-	/* An unmap waits on the null stream on 6.x, and for every stream that has access on
-	 * 7.x. In tests, only a blocking stream that was held up made either of them wait. */
+	/* An unmap waits on the null stream on 6.x, and for every stream that has access on 7.x. In
+	 * tests, only a held-up blocking stream made either of these releases wait. */
 	out->release_waits[SS_BACKING_VMM] = true;
 	ss_scope_close(&s);
 	return SS_OK;
@@ -199,12 +200,12 @@ static void sleep_ms(void *ctx, unsigned ms)
 	struct timespec t = {ms / 1000, (long)(ms % 1000) * 1000000};
 
 	(void)ctx;
-	while (nanosleep(&t, &t) && errno == EINTR) /* a profiler's signals do not end it */
+	while (nanosleep(&t, &t) && errno == EINTR) /* a profiler's signals do not end the sleep */
 		;
 }
 
-#define YIELD_US 50     /* a sleep takes so much longer than it was asked to */
-#define YIELDS_PER_US 16 /* more than there are */
+#define YIELD_US 50     /* a sleep takes this much longer than requested */
+#define YIELDS_PER_US 16 /* an upper bound of the yields in a microsecond */
 
 static uint64_t nap(void *ctx, unsigned us)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the symbol tables of a loaded object. Calls nothing, not even libc, so it may be used
- * before the object that includes it is relocated, and where there is no libc.
+ * Reads the symbol tables of a loaded object. Calls no function, not even of libc, so these
+ * functions work before the object that includes this file is relocated, and without a libc.
  */
 #ifndef SS_ROCM_ELF_TABLES_H
 #define SS_ROCM_ELF_TABLES_H
@@ -21,11 +21,12 @@ struct ss_elf {
 	size_t relas[2];            /* their numbers */
 };
 
-/* The tables of the object that is loaded at `base` and has this dynamic section. False if it has
- * no symbol table. */
+/* Reads the tables of the object that is loaded at `base` and has this dynamic section. False if
+ * the object has no symbol table. */
 static inline bool ss_elf_read(uintptr_t base, const ElfW(Dyn) * dyn, struct ss_elf *d)
 {
-	/* One by one: a compiler may make a call of memset() out of anything else. */
+	/* Fields are set one by one, because a compiler may turn any other form into a call of
+	 * memset(). */
 	d->base = base;
 	d->strings = NULL;
 	d->symbols = NULL;
@@ -35,8 +36,8 @@ static inline bool ss_elf_read(uintptr_t base, const ElfW(Dyn) * dyn, struct ss_
 	for (; dyn && dyn->d_tag != DT_NULL; dyn++) {
 		uintptr_t at = dyn->d_un.d_ptr;
 
-		/* glibc has turned these into addresses, except where the section is
-		 * read-only, as in the vDSO. */
+		/* glibc has turned these into addresses, unless the section is read-only, as in the
+		 * vDSO. */
 		if (at < base)
 			at += base;
 		if (dyn->d_tag == DT_STRTAB)
@@ -93,7 +94,7 @@ static inline const ElfW(Sym) * ss_elf_find_gnu(const struct ss_elf *d, const ch
 	return NULL;
 }
 
-/* The object's own definition of the name, of whatever symbol version, or NULL. */
+/* The object's own definition of the name, of any symbol version, or NULL. */
 static inline const ElfW(Sym) * ss_elf_find(const struct ss_elf *d, const char *name)
 {
 	if (d->gnu_hash)
@@ -113,7 +114,7 @@ static inline uintptr_t ss_elf_address(const struct ss_elf *d, const char *name,
 	return s && ELF64_ST_TYPE(s->st_info) == type ? d->base + s->st_value : 0;
 }
 
-/* Is it this library, or another copy of it, of whatever version (copies.h)? */
+/* Is the object this library, or another copy of it, of any version (copies.h)? */
 static inline bool ss_elf_is_copy(const struct ss_elf *d)
 {
 	return ss_elf_address(d, "somashim_report", STT_OBJECT) != 0;

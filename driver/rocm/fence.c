@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fences tell the host how far a stream has come.
+ * Fences tell the host which work of a stream has completed.
  *
- * SS_FENCE_EVENT records a pooled event without timing, which is one barrier packet with a
- * signal. SS_FENCE_SIGNAL has one counter per stream, which hipStreamWriteValue64 raises and
- * the host reads. That takes twice the packets, but is legal beside captures of every mode. (Never
- * on a stream that captures: since 7.15 its graph would do the write.)
+ * SS_FENCE_EVENT records a pooled event without timing, which is one barrier packet with a signal.
+ * SS_FENCE_SIGNAL has one counter per stream, which hipStreamWriteValue64 raises and the host
+ * reads. A signal takes twice the packets, but is legal during captures of every mode. (Never on a
+ * stream that captures: since 7.15 its graph would do the write.)
  *
  * Locks: pool_lock, for idle events and counters. Never held across a call.
  */
@@ -18,9 +18,9 @@
 #define IDLE_MAX 256  /* idle events kept per device; more are destroyed */
 #define SLOTS 512     /* counters per page of host memory */
 
-/* The counter of one stream. When the stream is destroyed, another stream may take the
- * counter over, but only after the last value has arrived; otherwise the values of the two
- * streams could arrive out of order. */
+/* The counter of one stream. After the destruction of the stream another stream may use the
+ * counter, but only after the last value has arrived; otherwise the values of the two streams could
+ * arrive out of order. */
 struct counter {
 	void *native;     /* NULL: the null stream */
 	bool spare;       /* its stream was destroyed */
@@ -103,8 +103,8 @@ static enum ss_status record_event(int dev, void *native, struct ss_fence *out)
 }
 
 /* From 7.0 on, querying an event of an unrelated stream ends a capture unless the thread is in
- * relaxed mode (hip-observed 2). A capture may begin at any moment, so there the mode is
- * always exchanged. */
+ * relaxed mode (hip-observed 2). A capture may begin at any moment, so in these releases the mode
+ * is always exchanged. */
 static enum ss_status query_event(const struct ss_fence *fence)
 {
 	bool relax = ss_rocm.quirks[fence->device] & SS_Q_QUERY_IN_CAPTURE, stale;
@@ -115,7 +115,7 @@ static enum ss_status query_event(const struct ss_fence *fence)
 	stale = fence->value != generation[fence->device];
 	pthread_mutex_unlock(&pool_lock);
 	if (stale)
-		return SS_OK; /* the reset ended all work */
+		return SS_OK; /* the reset has ended all work */
 	ss_enter();
 	if (relax && SS_HIP(hipThreadExchangeStreamCaptureMode, &mode) != hipSuccess) {
 		ss_leave();
@@ -242,10 +242,10 @@ static struct counter *counter_of(int dev, void *native)
 	return c;
 }
 
-/* Two threads that record on one stream may enqueue their values in the wrong order. A
- * larger value that arrives early is right: its number was taken later, so the work before
- * the smaller number is before it too. But the smaller value must not overwrite it for good,
- * so a thread that finds a newer number after its write writes that one as well. */
+/* Two threads that record on one stream may enqueue their values in the wrong order. A larger value
+ * that arrives early is right: its number was taken later, so the work before the smaller number is
+ * before the larger number, too. But the smaller value must not overwrite the larger one for good,
+ * so a thread that finds a newer number after its write writes the newer number as well. */
 static enum ss_status record_signal(int dev, void *native, struct ss_fence *out)
 {
 	struct counter *c = counter_of(dev, native);
@@ -306,7 +306,8 @@ enum ss_status ss_rocm_fence_wait(void *ctx, int dev, void *native, const struct
 	hipError_t err;
 
 	(void)ctx;
-	/* hipStreamWaitValue64 runs a kernel that spins, which costs more than a block is worth. */
+	/* hipStreamWaitValue64 runs a kernel that spins, which costs more than the reuse of a block
+	 * saves. */
 	if (fence->kind == SS_FENCE_SIGNAL)
 		return SS_ERR_UNSUPPORTED;
 	if (!native && atomic_load(&ss_captures_blocking))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the shim and the driver know per thread and per process: whether a call into the
+ * The state per thread and per process that the shim and the driver share: whether a call into the
  * runtime is in progress, and whether a stream captures.
  */
 #ifndef SS_DRIVER_GUARD_H
@@ -15,10 +15,11 @@
 #include "core/base/compiler.h"
 
 struct ss_tls {
-	/* The number of calls of ours into the runtime that are in progress. While it is not 0,
-	 * calls that the runtime makes (to hipMemGetInfo, for one) pass the shim unchanged. */
+	/* The number of calls of ours into the runtime that are in progress. While this depth is
+	 * not 0, calls that the runtime makes (to hipMemGetInfo, for one) pass the shim
+	 * unchanged. */
 	int depth;
-	/* The error that hipGetLastError must report although the runtime does not know of it;
+	/* The error that hipGetLastError must report although the runtime does not know the error;
 	 * hipSuccess = none. See the shim's error handling. */
 	int error;
 	/* The same for hipExtGetLastError: the error of the last command, if it was ours. */
@@ -32,8 +33,7 @@ struct ss_tls {
 extern __thread struct ss_tls ss_tls
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Whether no call of ours is in progress and no error waits to be reported. Both fields are
- * read in one load. */
+/* Is no call of ours in progress, and no error left to report? One load reads both fields. */
 static inline bool ss_tls_clear(void)
 {
 	uint64_t both;

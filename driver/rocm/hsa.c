@@ -2,9 +2,9 @@
 /*
  * Segments from ROCr, below HIP, and the HSA agent of each HIP device.
  *
- * HIP_VISIBLE_DEVICES changes the numbers of HIP's devices, and ROCR_VISIBLE_DEVICES those
- * of ROCr's agents, but both name the PCI function of a GPU. Partitions of one GPU share a
- * function: they are matched by their order, if HIP and ROCr see equally many.
+ * HIP_VISIBLE_DEVICES changes the numbers of HIP's devices, and ROCR_VISIBLE_DEVICES those of
+ * ROCr's agents, but both name the PCI function of a GPU. Partitions of one GPU share a function:
+ * they are matched by their order, if HIP and ROCr see the same number of them.
  *
  * No locks: everything but `peers_of` is written once by ss_rocm_hsa_start(), before the
  * core exists.
@@ -17,9 +17,9 @@
 
 #define MAX_AGENTS 64
 
-/* UCX watches these two functions by patching every relocation of them (ucm/rocm/rocmmem.c),
- * so we must call them through a relocation. It is weak because a process may have no ROCr,
- * or only in the scope of a plugin. */
+/* UCX watches these two functions by patching every relocation of them (ucm/rocm/rocmmem.c), so we
+ * must call them through a relocation. The reference is weak because a process may have no ROCr, or
+ * only in the scope of a plugin. */
 #pragma weak hsa_amd_memory_pool_allocate
 #pragma weak hsa_amd_memory_pool_free
 
@@ -105,7 +105,7 @@ static struct agent *by_pci(struct walk *w, int dev)
 	return found && !found->taken ? found : NULL;
 }
 
-/* Without the signal functions, which fence.c can do without. */
+/* The signal functions do not count, because fence.c works without them. */
 static bool have_all(const struct ss_rocm *r)
 {
 	return r->f.hsa_iterate_agents && r->f.hsa_agent_get_info &&

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The HSA runtimes of 7.1 to 7.13 map the device's file over the addresses of a chunk and leave
- * that mapping, without access, after the unmap. It is the last reference to the memory, which
- * stays taken until the addresses are freed (rocm-systems#4363). An anonymous mapping in its place
- * lets the memory go, and the addresses stay reserved.
+ * that mapping, without access, after the unmap. That mapping is the last reference to the memory,
+ * so the device gets the memory back only when the addresses are freed (rocm-systems#4363). An
+ * anonymous mapping over these addresses releases the memory, and the addresses stay reserved.
  *
- * No table of releases says where that is needed: the addresses themselves show whether a file is
- * mapped there. Whether the memory then comes back is not believed either: the self-test and
- * core/backing/retention.c look at the device's free figure.
+ * No table of releases is needed: the addresses themselves show whether a file is mapped there. The
+ * release of the memory is verified, too: the self-test and core/backing/retention.c look at the
+ * device's free figure.
  *
  * Locks: none. Two threads that look at the same time find the same.
  */
@@ -20,7 +20,7 @@
 #include "config/limits.h"
 #include "driver/rocm/left_mapping.h"
 
-/* After so many unmaps of a device that left nothing, none is looked at any more: a look reads the
+/* After this many unmaps of a device without a left mapping the looks end, because a look reads the
  * process's list of mappings. */
 #define LOOKS 4
 #define ALWAYS 255 /* a file was found: every unmap of the device leaves one */

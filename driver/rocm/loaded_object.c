@@ -75,7 +75,7 @@ static int count_one(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-/* The C library stands behind us only if we were loaded with the program. */
+/* The C library is after us in the loader's list only if we were loaded with the program. */
 __attribute__((constructor)) static void count_started(void)
 {
 	struct count c = {0};

@@ -7,20 +7,21 @@
 
 /* False if the object has no symbol table. */
 bool ss_elf_dynamic(const struct dl_phdr_info *info, struct ss_elf *out);
-/* Whether the object exports the name. */
+/* Does the object export the name? */
 bool ss_elf_exports(const struct dl_phdr_info *info, const char *name);
 /* The address that the object gives to this name, without regard to symbol versions; NULL if
  * it does not define the name. Not for thread-local or indirect (IFUNC) symbols. */
 void *ss_elf_symbol(const struct dl_phdr_info *info, const char *name);
-/* Is the object a HIP runtime? One registers code objects too; another interposer has no reason
- * to. */
+/* Is the object a HIP runtime? A runtime also registers code objects; another interposer has no
+ * reason to. */
 bool ss_elf_is_hip(const struct ss_elf *elf);
-/* Whether the object defines the name as a function. */
+/* Does the object define the name as a function? */
 bool ss_elf_function(const struct ss_elf *elf, const char *name);
-/* Whether the address lies in the object. */
+/* Does the address lie in the object? */
 bool ss_elf_holds(const struct dl_phdr_info *info, uintptr_t addr);
-/* The number of objects that were loaded with the program. They are the first in the loader's list,
- * they stay, and all are in its global scope. 0: unknown, because this library came later. */
+/* The number of objects that were loaded with the program. These objects are the first in the
+ * loader's list, they stay, and all are in its global scope. 0: unknown, because this library was
+ * loaded later. */
 unsigned ss_objects_started(void);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Runtimes from 7.0 on crash when several threads map, unmap or set access at the same time
- * (mori#455), so one thread at a time is let in, whichever pool or device it works for.
+ * (mori#455), so only one thread at a time may make such a call, for any pool and device.
  *
- * A turn is not a lock. Such a call may wait for a stream, and the stream for another thread, which
- * comes here first. So a turn that has lasted TURN_MS is over, though its call has not returned: it
- * stands still in that wait and changes nothing, and the next thread may go in.
+ * A turn is not a lock. Such a call may wait for a stream, and the stream may wait for another
+ * thread, which first waits for a turn. So a turn that has lasted TURN_MS is over, even if its call
+ * has not returned: the call is blocked in its wait and changes nothing, and the next thread may
+ * begin.
  *
  * Locks: lock, a leaf. It guards the fields below and is not held across a call.
  */
@@ -21,9 +22,9 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t ended;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static uint64_t turns, current; /* turns so far; the number of the present one, 0: none */
+static uint64_t turns, current; /* turns so far; the number of the current turn, 0: none */
 static pthread_t owner;
-static struct timespec until; /* when the present turn is over at the latest */
+static struct timespec until; /* time at which the current turn is over at the latest */
 
 static void init(void)
 {
@@ -44,7 +45,8 @@ uint64_t ss_rocm_map_turn_begin(void)
 		return 0;
 	pthread_once(&once, init);
 	pthread_mutex_lock(&lock);
-	/* Another thread may have begun a turn while this one waited, and has its own second. */
+	/* Another thread may have begun a turn while this thread waited, and gets its full
+	 * second. */
 	while (current && !pthread_equal(owner, pthread_self()) && !late) {
 		uint64_t seen = current;
 		struct timespec end = until;
@@ -67,7 +69,7 @@ void ss_rocm_map_turn_end(uint64_t turn)
 	if (!turn)
 		return;
 	pthread_mutex_lock(&lock);
-	/* If it has been over for long, another thread has its turn now. */
+	/* If this turn timed out, another thread may have its turn now. */
 	if (current == turn) {
 		current = 0;
 		pthread_cond_signal(&ended);

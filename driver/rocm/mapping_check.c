@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * On some runtimes a fresh mapping loses what is stored in it during the first milliseconds
- * (quirk C2). There, every mapping is written and read back on a stream of our own until it
- * keeps the data, before anybody gets it. The stream must be idle before the memory is
- * unmapped, so a check whose stream could not be waited for is remembered in a list.
+ * On some runtimes a fresh mapping loses stores of the first milliseconds (quirk C2). On these
+ * runtimes every mapping is written and read back on a stream of our own until it keeps the data,
+ * before it is used. The stream must be idle before the memory is unmapped, so a list remembers
+ * each check for which the wait failed.
  *
- * Locks: lock, for that list. It is a leaf, and not held across a call.
+ * Locks: lock, for that list. The lock is a leaf, and not held across a call.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -57,8 +57,8 @@ static hipError_t write_and_read(struct check *t, unsigned char value, bool *kep
 	return err;
 }
 
-/* Waits for the stream of the check and frees both. If it cannot be waited for, the check
- * goes into the list, and false is returned. */
+/* Waits for the stream of the check and frees both. If the wait fails, the check is put into the
+ * list, and false is returned. */
 static bool finish(struct check *t)
 {
 	if (SS_HIP(hipStreamSynchronize, t->stream) == hipSuccess) {

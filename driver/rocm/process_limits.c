@@ -34,7 +34,8 @@ bool ss_process_limit_raised(void)
 {
 	struct rlimit r;
 
-	/* Only when it is needed: select() cannot handle descriptors above 1023. */
+	/* The limit is raised only when needed, because select() cannot handle descriptors above
+	 * 1023. */
 	if (!descriptors_out() || getrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur >= r.rlim_max)
 		return false;
 	r.rlim_cur = r.rlim_max;

@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Call these after a call into the runtime has failed. Raises the soft limit on file
- * descriptors if that is what was in the way; true: try the call again. */
+/* Call these after a call into the runtime has failed. Raises the soft limit on file descriptors if
+ * that limit caused the failure; true: try the call again. */
 bool ss_process_limit_raised(void);
-/* Whether a limit of the process is in the way. Its name is kept for ss_process_limit(). */
+/* Has the process reached one of its limits? The limit's name is kept for ss_process_limit(). */
 bool ss_process_limit_hit(void);
 /* The `limit` operation of core/driver.h: the last limit that was hit since the last call. */
 bool ss_process_limit(void *ctx, char *out, size_t size);

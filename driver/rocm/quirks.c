@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The one table of known runtime defects; `somashim doctor` prints it. Releases are HIP's: 714 is
- * ROCm 7.14, 715 to 717 are ROCm 10.0 to 10.2 (releases.c). A row without an end is of a defect
- * that is open in the newest release, or whose end nobody has seen. What shows when it is tried
- * (V1, V3, V7, and any mapping that loses stores) ends where it was last reported: after that the
- * trial decides.
+ * ROCm 7.14, 715 to 717 are ROCm 10.0 to 10.2 (releases.c). A row without an end is a defect that
+ * is open in the newest release, or whose end is unknown. A row for which a trial exists (V1, V3,
+ * V7, and any mapping that loses stores) ends with the last reported release: for later releases
+ * the trial decides.
  */
 #include <string.h>
 

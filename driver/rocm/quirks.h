@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The known defects of the runtimes, and what somashim does about each. */
+/* The known defects of the runtimes, and the measure of somashim against each. */
 #ifndef SS_DRIVER_QUIRKS_H
 #define SS_DRIVER_QUIRKS_H
 
@@ -21,12 +21,12 @@ enum ss_quirk_flag {
 	SS_Q_MAP_ALONE = 1 << 9,      /* only one thread may map, unmap or set access at a time */
 	SS_Q_UNMAP_WAITS = 1 << 12,   /* an unmap waits for all devices that can reach the memory */
 	SS_Q_NO_HOST = 1 << 13,       /* do not give the host access to mapped memory */
-	SS_Q_ACCESS_TRY = 1 << 11,    /* find out whether SS_Q_ACCESS_PREFIX is needed */
+	SS_Q_ACCESS_TRY = 1 << 11,    /* find out by a trial whether SS_Q_ACCESS_PREFIX is needed */
 };
 
 struct ss_quirk {
 	const char *id;   /* docs/known-problems.md */
-	const char *ref;  /* a public issue, or where it was observed */
+	const char *ref;  /* a public issue, or the release on which it was observed */
 	int from, to;     /* of HIP, 100 * major + minor, both inclusive; 0 = no bound */
 	const char *arch; /* prefix of the architecture's name; NULL = any */
 	unsigned flags;

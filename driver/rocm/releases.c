@@ -5,8 +5,8 @@
 
 #include "driver/rocm/releases.h"
 
-/* In order. Before these, ROCm has the number of its HIP. The file of the runtime keeps HIP's
- * number: libamdhip64.so.7 is in ROCm 10.0 to 10.2. */
+/* Sorted by version. Before these rows ROCm has the version number of its HIP. The file of the
+ * runtime keeps HIP's number: libamdhip64.so.7 is in ROCm 10.0 to 10.2. */
 static const struct {
 	int hip;
 	const char *rocm;

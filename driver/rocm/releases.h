@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * HIP has version numbers of its own. This table says under which name people know the ROCm that a
- * runtime belongs to: HIP 7.15 is in ROCm 10.0. Pure functions, no state.
+ * HIP has version numbers of its own. This table gives the usual name of the ROCm release of a
+ * runtime: HIP 7.15 is in ROCm 10.0. Pure functions, no state.
  */
 #ifndef SS_DRIVER_RELEASES_H
 #define SS_DRIVER_RELEASES_H
@@ -12,7 +12,8 @@ struct ss_release_text {
 	char s[48];
 };
 
-/* In words: "ROCm 6.4", "ROCm 10.0", or "newer than ROCm 10.2" for what the table does not have. */
+/* In words: "ROCm 6.4", "ROCm 10.0", or "newer than ROCm 10.2" for a version that the table
+ * lacks. */
 struct ss_release_text ss_release_name(int major, int minor);
 /* Is this HIP newer than the newest one in the table? */
 bool ss_release_unknown(int major, int minor);

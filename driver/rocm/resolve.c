@@ -2,19 +2,19 @@
 /*
  * Finds the HIP and HSA runtimes that the process has loaded, and the real function of each name.
  *
- * RTLD_NEXT finds nothing if the runtime was loaded with an RTLD_LOCAL plugin, and it finds another
+ * RTLD_NEXT finds nothing if the runtime was loaded with an RTLD_LOCAL plugin, and may find another
  * copy of this library (copies.h). So we search the list of loaded objects for those that export
  * hipMalloc; the file may be called libamdhip64.so.5, .6, .7 or (in torch wheels) just .so. Objects
- * after us in the list are preferred: one before us is another preload, which calls us, and calling
- * it from here would never end.
+ * after us in the list are preferred: an object before us is another preload, which calls us, and a
+ * call of that preload from here would never end.
  *
- * Another preload behind us may define some of the names only. Where the runtime is in the global
- * scope, a call by name would reach that preload first. So each name is the first object's that has
- * it, among the objects that started with the program and the runtimes.
+ * Another preload after us may define some of the names only. If the runtime is in the global
+ * scope, a call by name would reach that preload first. So each name comes from the first object
+ * that has it, among the objects that started with the program and the runtimes.
  *
- * Locks: publish_lock, held only while results are stored. The loader is asked without it,
- * because a thread may be in a constructor under dlopen() and hold the loader's lock. Two
- * threads that search at the same time find the same objects.
+ * Locks: publish_lock, held only while results are stored. The loader is asked without this lock,
+ * because a thread may be in a constructor under dlopen() and hold the loader's lock. Two threads
+ * that search at the same time find the same objects.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -36,7 +36,7 @@ struct object {
 	struct ss_elf elf;
 	const char *name;       /* the loader's */
 	_Atomic(void *) handle; /* of dlopen(); NULL: not asked for yet */
-	bool runtime;           /* it has the symbol that all were searched for */
+	bool runtime;           /* it has the symbol of the search */
 	bool hip;               /* ... and registers code objects */
 };
 
@@ -59,8 +59,8 @@ struct search {
 	bool passed_us;
 	unsigned index;
 	int count, allocated;
-	bool no_memory;     /* host memory was out, so something may be missing */
-	int before, behind; /* runtimes in front of us and behind us */
+	bool no_memory;     /* host memory was out, so an object may be missing */
+	int before, behind; /* runtimes before us and after us in the list */
 	struct object *list;
 };
 
@@ -111,8 +111,8 @@ static void *handle_of(struct object *o)
 	return h;
 }
 
-/* Leaves the runtimes that are to be used, and the objects whose names come before theirs. Those in
- * front of us count only if none is behind us. `global`: a runtime is in the global scope. */
+/* Keeps the runtimes to use, and the objects whose names take precedence over theirs. Runtimes
+ * before us count only if none is after us. `global`: a runtime is in the global scope. */
 static void keep(struct search *s, bool global)
 {
 	int n = 0, end = 0;
@@ -135,8 +135,8 @@ static void keep(struct search *s, bool global)
 	s->no_memory = refused && !end; /* it was loaded a moment ago */
 }
 
-/* Asks for a function that a runtime has and nobody else: no sanitizer, no interposer, and not
- * us. */
+/* Asks for a function that only a runtime has: no sanitizer, no interposer, and not this
+ * library. */
 bool ss_runtime_global(const char *name)
 {
 	return dlsym(RTLD_DEFAULT,
@@ -149,7 +149,7 @@ static bool find(struct objects *o, const char *symbol)
 	struct search s = {.symbol = symbol};
 
 	dl_iterate_phdr(collect, &s);
-	/* Without memory the first of the list may be the one that is missing. */
+	/* Without host memory the first object of the list may be missing. */
 	if (!s.no_memory)
 		keep(&s, s.behind && ss_runtime_global(symbol));
 	atomic_store(&search_failed, s.no_memory);
@@ -233,7 +233,7 @@ bool ss_runtime_find(void)
 	return true;
 }
 
-/* Some releases refuse to say so without a device; then the soname's number stays. */
+/* Some releases report no version without a device; then the soname's number stays. */
 void ss_runtime_ask_version(void)
 {
 	int (*get_version)(int *) = (int (*)(int *))symbol_in(&hip, "hipRuntimeGetVersion");

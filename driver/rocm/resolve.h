@@ -7,18 +7,18 @@
 
 struct ss_runtime {
 	char path[512];
-	/* Of hipRuntimeGetVersion: 60443484 is 6.4; 0: not asked, or it did not say */
+	/* Of hipRuntimeGetVersion: 60443484 is 6.4; 0: not asked, or no answer */
 	int version;
 	int major, minor;
 };
 
-/* True once another loaded object exports hipMalloc. Makes no call into it, takes no lock of
- * ours, and may be called again at any time. */
+/* True once another loaded object exports hipMalloc. Makes no call into that object, takes no lock
+ * of ours, and may be called again at any time. */
 bool ss_runtime_find(void);
 /* Did the last search find nothing because host memory was out? */
 bool ss_runtime_no_memory(void);
-/* Asks the runtime for its version, which starts it. Call it after ss_runtime_find() and before
- * anybody reads major and minor. Any thread, any number of times. */
+/* Asks the runtime for its version, which starts it. Call it after ss_runtime_find() and before any
+ * read of major and minor. Any thread, any number of times. */
 void ss_runtime_ask_version(void);
 /* Zeros before ss_runtime_find() has returned true. */
 const struct ss_runtime *ss_runtime(void);
@@ -30,15 +30,15 @@ struct ss_real_fn {
 /* Overrides what ss_runtime_symbol() finds, for a runtime whose exported functions lead back
  * to us. Call it once, before the first look-up of these names; `list` must stay valid. */
 void ss_runtime_set(const struct ss_real_fn *list, unsigned count);
-/* The real function of that name, or NULL: the next one behind us. That may be another
- * preload's. */
+/* The real function of that name, that is, the next definition after ours, or NULL. It may be
+ * another preload's. */
 void *ss_runtime_symbol(const char *name);
-/* Is the runtime that such a name belongs to, HIP or HSA, in the global scope, where every
- * reference finds it? Asks the loader, which may keep an error for dlerror(). */
+/* Is the runtime of such a name, HIP or HSA, in the global scope, so that every reference finds it?
+ * Asks the loader, which may keep an error for dlerror(). */
 bool ss_runtime_global(const char *name);
-/* Has a runtime that is loaded this name under this symbol version? Looks at the exports only. */
+/* Does a loaded runtime have this name under this symbol version? Looks at the exports only. */
 bool ss_runtime_versioned(const char *name, const char *version);
-/* As ss_runtime_symbol() in the HSA runtime. It works in a process without HIP too. */
+/* As ss_runtime_symbol(), for the HSA runtime. Works in a process without HIP, too. */
 void *ss_hsa_symbol(const char *name);
 /* The same in librocprofiler-register, if it is loaded. */
 void *ss_register_symbol(const char *name);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whole segments. Those of HIP come from hipExtMallocWithFlags(.., 0), which is what
- * hipMalloc calls inside, and which is legal while a stream captures (hip-observed 4).
- * HIP knows such memory fully: it can be exported and opened to peers. No locks.
+ * Whole segments. Segments of HIP come from hipExtMallocWithFlags(.., 0), which hipMalloc calls
+ * inside, and which is legal while a stream captures (hip-observed 4). HIP knows such memory fully,
+ * so the memory can be exported and opened to peers. No locks.
  */
 #include "driver/rocm/calls.h"
 #include "driver/rocm/hsa.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a remembered verdict holds for. All that it depends on is text, of which the file's name is
- * a hash and which the file has to hold word for word, so a verdict for anything else is not found
- * or not trusted. No locks.
+ * The validity of a stored verdict. All facts that a verdict depends on form a text. The file's
+ * name is a hash of the text, and the file must hold the text word for word, so a verdict for other
+ * facts is not found or not trusted. No locks.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +40,7 @@ static void take_note(struct build *b, const ElfW(Nhdr) * note, const unsigned c
 		n += (size_t)sprintf(b->id + n, "%02x", desc[i]);
 }
 
-/* Without a build id it is known by its file. */
+/* Identifies a library without a build id by its file. */
 static void take_file(struct build *b, const char *path)
 {
 	struct stat st;
@@ -78,7 +78,7 @@ static int find_build(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-/* "" if it is not known. */
+/* The text is "" if the build is unknown. */
 static struct build build_of(void *function)
 {
 	struct build b = {.within = (uintptr_t)function};
@@ -102,7 +102,7 @@ static void first_line(const char *path, char *out, size_t size)
 	out[strcspn(out, "\n")] = '\0';
 }
 
-/* False: what it depends on is not known well enough. */
+/* False: the facts that the verdict depends on are not known well enough. */
 static bool describe(int dev, char *text, size_t text_size, char *name, size_t name_size)
 {
 	struct build hip = build_of((void *)ss_rocm.f.hipMemMap),

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of a user that remember what a self-test proved. No locks: a file is replaced as a
- * whole. */
+/* Files of a user that store the results of self-tests. No locks: a file is replaced as a whole. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +17,7 @@
 #define PREFIX "verdict-"
 #define LOCK_TRY_US 50000
 
-/* A program that runs with the rights of another takes no directory from its environment. */
+/* A program that runs with another user's rights takes no directory from its environment. */
 static const char *absolute(const char *variable)
 {
 	const char *value = secure_getenv(variable);
@@ -26,7 +25,8 @@ static const char *absolute(const char *variable)
 	return value && value[0] == '/' ? value : NULL;
 }
 
-/* Opens the directory at `path`. `make`: it is made if it does not exist, but not what it is in. */
+/* Opens the directory at `path`. `make`: creates the directory if it does not exist, but not its
+ * parent. */
 static int open_directory(const char *path, bool make)
 {
 	if (make && mkdir(path, 0700) != 0 && errno != EEXIST)
@@ -41,7 +41,7 @@ static bool is_private(int fd)
 	return fstat(fd, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* The directory of the files; -1 and errno: there is none that can be trusted. */
+/* Opens the directory of the files; -1 and errno: no directory can be trusted. */
 static int directory(bool make)
 {
 	static const char *const below_home[] = {"/.local", "/.local/state"};
@@ -137,7 +137,7 @@ int ss_verdict_file_write(const char *name, const char *text)
 	if (dir < 0)
 		return errno;
 	snprintf(fresh, sizeof(fresh), PREFIX "new-%d", (int)getpid());
-	(void)unlinkat(dir, fresh, 0); /* of a process that died */
+	(void)unlinkat(dir, fresh, 0); /* left by a process that died */
 	fd = openat(dir, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0) {
 		err = errno;

@@ -32,8 +32,8 @@ static struct prop prop_of(int dev)
 	};
 }
 
-/* Runtimes ask for a granularity of 4 KiB, or 2 MiB on gfx1201. Large chunks give large pages,
- * but small blocks would leave much of a large chunk unused. */
+/* Runtimes require a granularity of 4 KiB, or 2 MiB on gfx1201. Large chunks give large pages, but
+ * small blocks would leave much of a large chunk unused. */
 uint64_t ss_rocm_vmm_min_chunk(int dev)
 {
 	struct prop prop = prop_of(dev);
@@ -113,7 +113,7 @@ enum ss_status ss_rocm_vmm_release(void *ctx, int dev, void *chunk, size_t size)
 	return ss_rocm_status(err);
 }
 
-/* A device that refuses to map is no longer trusted to. */
+/* A device that refuses to map is no longer trusted with virtual memory. */
 static enum ss_status result(int dev, hipError_t err)
 {
 	enum ss_status s = ss_rocm_status(err);
@@ -196,7 +196,8 @@ bool ss_rocm_use_device(int dev)
 /* Newer headers call it hipMemLocationTypeHost. */
 #define HOST ((hipMemLocationType)2)
 
-static atomic_bool host_refused[SS_MAX_DEVICES]; /* it was taken only without the host */
+/* The runtime accepted the access list only without the host */
+static atomic_bool host_refused[SS_MAX_DEVICES];
 
 static bool host_wanted(int dev)
 {
@@ -210,7 +211,8 @@ bool ss_rocm_vmm_host(int dev)
 	return host_wanted(dev);
 }
 
-/* Who gets access. The owner comes last: a peer after it corrupts the mapping (xla#46576). */
+/* Lists the devices that get access. The owner comes last: a peer after the owner corrupts the
+ * mapping (xla#46576). */
 static size_t describe(hipMemAccessDesc *desc, int dev, uint64_t devices, bool host)
 {
 	size_t n = 0;
@@ -241,8 +243,8 @@ static hipError_t set_access(void *va, size_t size, const hipMemAccessDesc *desc
 }
 
 /* The runtime refuses a copy or a memset of mapped memory to which the current device has no access
- * (ValidateMemAccess, hip-runtime B7), and of no other memory. So every device gets access that was
- * ever current, whether or not the program has asked. */
+ * (ValidateMemAccess, hip-runtime B7), and of no other memory. So every device that was ever
+ * current gets access, even if the program has not asked for that. */
 enum ss_status ss_rocm_vmm_access(void *ctx, int dev, void *va, size_t size, uint64_t peers)
 {
 	uint64_t devices = peers | (ss_rocm_vmm_reach(dev) & atomic_load(&used));

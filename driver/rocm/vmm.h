@@ -7,8 +7,7 @@
 
 /* The devices that can reach the memory of `dev`, itself included. */
 uint64_t ss_rocm_vmm_reach(int dev);
-/* Can the host load from memory that is mapped for `dev`? Tries it once where no quirk forbids
- * it. */
+/* Can the host load from memory that is mapped for `dev`? Tries it once if no quirk forbids it. */
 bool ss_rocm_vmm_host(int dev);
 /* The smallest chunk in bytes: a power of two, or a multiple of 2 MiB; 0 if no size would
  * do. Call it while a scope of the device is open. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A table of block attributes (block_attributes.h). Ids of blocks are never used twice,
- * so a free need not clear anything. Entries of freed blocks are dropped when the table
- * has grown to twice its size after the last time.
+ * A table of block attributes (block_attributes.h). Ids of blocks are never used twice, so a free
+ * need not clear anything. Entries of freed blocks are dropped when the table has twice the entries
+ * that the last sweep left.
  *
  * Locks: lock (the table). The core is asked about blocks under it; otherwise a leaf.
  */
@@ -108,7 +108,7 @@ bool ss_sync_memops_set(const struct ss_block_info *b, bool on)
 	return a || !on;
 }
 
-/* The top bit keeps them apart from the runtime's own, which count up from 1. */
+/* The top bit distinguishes our ids from the runtime's, which count up from 1. */
 unsigned ss_buffer_id_new(void)
 {
 	static atomic_uint last;

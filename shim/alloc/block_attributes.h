@@ -15,7 +15,7 @@ bool ss_sync_memops_any(void);
 bool ss_sync_memops_set(const struct ss_block_info *b, bool on);
 /* A BUFFER_ID that nothing else has or had. */
 unsigned ss_buffer_id_new(void);
-/* The block's own; 0: out of host memory. */
+/* The BUFFER_ID of the block; 0: out of host memory. */
 unsigned ss_buffer_id(const struct ss_block_info *b);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Allocates and frees memory of hipMalloc in the core: memory that any stream, peer or other
- * process may touch at once. What the core cannot serve goes to the real runtime, so that its
- * result, or its error, is what the program sees. No lock.
+ * process may touch at once. The real runtime gets each request that the core cannot serve, so the
+ * program sees the runtime's result or error. No lock.
  */
 #include "shim/alloc/classic.h"
 #include "shim/alloc/debt.h"
@@ -16,8 +16,9 @@
 #include "shim/process/real.h"
 #include "trace/writer.h"
 
-/* Beside a capture the runtime decides whether an allocation is legal, and ends the capture
- * where it is not (CHECK_STREAM_CAPTURE_SUPPORTED). A call for 0 bytes asks it. */
+/* While a stream captures, the runtime decides whether an allocation is legal, and ends the capture
+ * if the allocation is not (CHECK_STREAM_CAPTURE_SUPPORTED). A call for 0 bytes asks the
+ * runtime. */
 static hipError_t capture_guard(void)
 {
 	void *none = NULL;
@@ -81,7 +82,7 @@ hipError_t ss_malloc(void **ptr, size_t size, bool guarded)
 		*ptr = p;
 		return ss_result(hipSuccess);
 	}
-	/* A limit of the user's must not be passed by asking the runtime instead. */
+	/* The runtime must not serve a request that the user's limit refuses. */
 	if (status == SS_ERR_NOMEM && ss_options.limit.set)
 		return ss_fail(hipErrorOutOfMemory);
 	if (likely(!ss_limited()))
@@ -98,10 +99,10 @@ void ss_free_at_exit(const struct ss_found *f)
 {
 	struct ss_token none = {0};
 
-	/* The segment of an exported block is freed, so only while the runtime is there. Nothing is
-	 * allocated any more, so the core need not know when the block's last use ends. (If a
-	 * signal handler has called exit() inside one of our calls, this may wait for a lock that
-	 * the interrupted call holds. The real hipFree may, too.) */
+	/* The free of an exported block releases its segment, which needs the runtime. Nothing is
+	 * allocated after exit() has begun, so the core need not know when the block becomes idle.
+	 * (If a signal handler has called exit() inside one of our calls, this may wait for a lock
+	 * that the interrupted call holds. The real hipFree may, too.) */
 	if (ss_exit_waits())
 		(void)ss_free_found(ss_core, f, &none);
 	else
@@ -135,7 +136,7 @@ static hipError_t free_owned(void *ptr, const struct ss_found *f, bool async)
 			return ss_result(err);
 	} else if (ss_options.free_sync != SS_FREE_SYNC_NEVER) {
 		waited = ss_wait_device(dev, &t);
-		if (!waited && ss_capture_live()) /* it began meanwhile */
+		if (!waited && ss_capture_live()) /* a capture began during the wait */
 			(void)ss_wait_in_runtime(dev);
 		ss_trace_wait_end(begin, SS_TRACE_WAIT_FREE, dev, NULL);
 	}
@@ -158,7 +159,7 @@ hipError_t ss_free_owned(void *ptr, const struct ss_found *f, bool async)
 	if (unlikely(ss_checking))
 		ss_check_freeing(NULL, ptr);
 	err = free_owned(ptr, f, async);
-	/* A capture may forbid it. At exit an error is that of the wait alone. */
+	/* A capture may forbid the wait. At exit the error comes from the wait alone. */
 	if (unlikely(ss_checking) && err != hipSuccess && !ss_exiting())
 		(void)ss_check_not_freed(ptr);
 	return err;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits that hipFree skips and pays later (SOMASHIM_FREE_SYNC=auto).
+ * Debts: waits that hipFree skips and makes up for later (SOMASHIM_FREE_SYNC=auto).
  *
- * As long as all work of a device is enqueued on its null stream, the stream itself orders a
- * freed block's last use before its next one. A program can notice a skipped wait only by
- * observing the device from outside. So the wait becomes a debt. Whatever is about to observe
- * once (a query, an elapsed time) pays it first; whatever can observe from now on (another
- * stream, pinned memory, a host function, a peer, another process) pays it and ends the mode.
+ * As long as all work of a device is enqueued on its null stream, the stream itself orders a freed
+ * block's last use before its next one. A program can notice a skipped wait only by observing the
+ * device from outside. So the skipped wait becomes a debt, and an observer pays the debt, that is,
+ * waits first. A call that observes once (a query, an elapsed time) only pays. An observer that
+ * stays (another stream, pinned memory, a host function, a peer, another process) pays and ends the
+ * mode.
  *
  * Each free announces its debt, frees, and then asks again whether the mode still holds
- * (ss_debt_confirm). If it ended meanwhile, the free pays for itself.
+ * (ss_debt_confirm). If the mode has ended meanwhile, the free pays its own debt.
  *
  * Locks: none.
  */
@@ -20,20 +21,20 @@
 #include "shim/process/real.h"
 #include "trace/writer.h"
 
-/* Per device: waits that were skipped, that somebody has begun to make good, and that were
- * made good. Nothing is owed while owed equals paid.
+/* Per device: the number of debts that were made (owed), that some thread has begun to pay (begun),
+ * and that were paid (paid). A device has no debt while owed equals paid.
  *
- * A free need not count its debt if one is owed that nobody has begun to pay: whoever pays
- * sets `begun`, makes every running thread execute a memory barrier (ss_thread_barrier) and
- * waits after that. So either the free sees `begun`, or that wait covers what the freeing
- * thread had enqueued. */
+ * A free need not count its debt if the device has a debt that no thread has begun to pay. The
+ * paying thread sets `begun`, makes every running thread execute a memory barrier
+ * (ss_thread_barrier), and then waits. So either the free sees `begun`, or that wait covers all
+ * work that the freeing thread had enqueued. */
 static _Atomic uint64_t owed[SS_MAX_DEVICES], begun[SS_MAX_DEVICES], paid[SS_MAX_DEVICES];
-/* Not 0 while some device owes, or owed when it was last looked at. Counts new debts. */
+/* Counts new debts. Not 0 while a device has a debt, or had one at the last look. */
 _Atomic uint64_t ss_debts_due;
 
-/* Can the host see what a kernel writes without any call? On an APU, and on a GPU that reaches
- * pageable memory (XNACK). With a large BAR, too, which nearly every server has, so that is not
- * asked (README). Asked once per device: 1 no, 2 yes. */
+/* Can the host see the stores of a kernel without any call? It can on an APU, and on a GPU that
+ * reaches pageable memory (XNACK). It also can with a large BAR, which nearly every server has, so
+ * the BAR is ignored (README). Asked once per device: 1 no, 2 yes. */
 static bool host_sees(int dev)
 {
 	static _Atomic unsigned char answer[SS_MAX_DEVICES];
@@ -59,8 +60,8 @@ static inline bool due(int dev)
 	return atomic_load(&owed[dev]) != atomic_load(&paid[dev]);
 }
 
-/* May hipFree skip its wait on dev at all? Asked until the answer is yes. That is stored as
- * SS_DEBT_POSSIBLE, and only ss_observers[dev] is read from then on. */
+/* May hipFree skip its wait on dev at all? Asked until the answer is yes. A yes is stored as
+ * SS_DEBT_POSSIBLE, and from then on only ss_observers[dev] is read. */
 static bool possible(int dev)
 {
 	ss_device_used(dev);
@@ -116,7 +117,7 @@ void ss_debt_pay(int dev)
 	struct ss_token t = {0};
 	hipError_t err;
 
-	/* `paid` changes after the wait; until then other threads wait for themselves. */
+	/* `paid` changes after the wait. Until then other threads make waits of their own. */
 	if (old >= due || !ss_device_switch(&s, dev))
 		return;
 	last = atomic_load(&begun[dev]);
@@ -124,15 +125,14 @@ void ss_debt_pay(int dev)
 		;
 	if (ss_thread_barriers())
 		ss_thread_barrier();
-	/* After exit() has begun nothing is allocated, so the core need not know. It also
-	 * must not be asked: a signal handler may have called exit() while this thread
+	/* After exit() has begun nothing is allocated, so the core need not know of the wait. The
+	 * core also must not be called: a signal handler may have called exit() while this thread
 	 * held a core lock. */
 	if (!ss_exiting())
 		t = ss_stream_sync_begin(ss_core, ss_timeline_null(ss_core, dev));
-	/* Try a query first. A synchronization enqueues a marker, which a query by
-	 * another thread would see as work in flight. The query is enough only while the
-	 * null stream is the one stream, because it does not cover the streams that the
-	 * null stream joins. */
+	/* Try a query first. A synchronization enqueues a marker, which a query by another thread
+	 * would see as pending work. The query is enough only while the null stream is the one
+	 * stream, because a query does not cover the streams that the null stream joins. */
 	err = atomic_load(&ss_observers[dev]) == SS_DEBT_POSSIBLE && !ss_capture_live() ?
 		      REAL(hipStreamQuery, NULL) :
 		      hipErrorNotReady;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a program is told about a device's memory: free bytes, pool support, kernel
- * heap. No lock. */
+/* Answers about a device's memory: free bytes, pool support, kernel heap. No lock. */
 #include <limits.h>
 #include <stddef.h>
 #include <string.h>
@@ -13,7 +12,7 @@
 #include "shim/process/real.h"
 #include "shim/process/service.h"
 
-/* The layout since 5.3. 5.2, whose header this may be compiled with, has another order of
+/* The layout since 5.3. Release 5.2, whose header may be the one in use here, has another order of
  * members, and no such memory. */
 int ss_device_of_prop(const void *prop)
 {
@@ -59,7 +58,7 @@ hipError_t do_hipDeviceTotalMem(size_t *bytes, hipDevice_t dev)
 	return ss_result(err);
 }
 
-/* Where totalGlobalMem is in the two layouts of hipDeviceProp_t; the header has one of them. */
+/* Offset of totalGlobalMem in the two layouts of hipDeviceProp_t; the header has one of them. */
 #define TOTAL_R0000 256
 #define TOTAL_R0600 288
 _Static_assert(offsetof(hipDeviceProp_t, totalGlobalMem) ==
@@ -94,8 +93,8 @@ hipError_t do_hipGetDevicePropertiesR0600(SS_PROPERTIES *prop, int dev)
 	return limit_at(prop, TOTAL_R0600, dev, REAL(hipGetDevicePropertiesR0600, prop, dev));
 }
 
-/* 5.x has pools but reports that it has not. The total memory has no room in an int, but under a
- * limit it may have. */
+/* Release 5.x has pools but reports that it has none. The total memory does not fit an int, but a
+ * limit may. */
 hipError_t do_hipDeviceGetAttribute(int *value, hipDeviceAttribute_t attr, int dev)
 {
 	hipError_t err = REAL(hipDeviceGetAttribute, value, attr, dev);
@@ -113,8 +112,8 @@ hipError_t do_hipDeviceGetAttribute(int *value, hipDeviceAttribute_t attr, int d
 	return ss_result(err);
 }
 
-/* The heap of kernels that call malloc() is taken when the first of them is launched, and the
- * runtime does not report that there is no room for it. So make room here. */
+/* The runtime takes the heap of kernels that call malloc() when the first of them is launched, and
+ * does not report a lack of memory for it. So make room here. */
 hipError_t do_hipDeviceSetLimit(enum hipLimit_t which, size_t size)
 {
 	hipError_t err = REAL(hipDeviceSetLimit, which, size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which device a request for memory means. */
+/* Finds the device of a request for memory. */
 #ifndef SS_SHIM_DEVICE_MEMORY_H
 #define SS_SHIM_DEVICE_MEMORY_H
 

@@ -2,10 +2,10 @@
 /*
  * Waits for a whole device, as the real hipFree does.
  *
- * While a thread waits for a stream that the program did not ask it to wait for, the stream
- * must not be destroyed, and from 6.0 on a wait that starts while the stream is captured ends the
- * capture. A pin prevents both. It is a hazard pointer: a slot that names the stream, and that
- * whoever destroys or captures the stream looks through first.
+ * While a thread waits for a stream that the program did not ask it to wait for, the stream must
+ * not be destroyed, and from 6.0 on a wait that starts while the stream is captured ends the
+ * capture. A pin prevents both. A pin is a hazard pointer: a slot that names the stream. A thread
+ * that destroys or captures a stream looks through all slots first.
  *
  * Locks: none.
  */
@@ -23,7 +23,7 @@
 /* ---- pins --------------------------------------------------------------- */
 
 #define PINS 64
-#define PASS_NAPS 50 /* of PASS_NS, until a wait has surely started */
+#define PASS_NAPS 50 /* naps of PASS_NS, until a wait has surely started */
 #define PASS_NS 100000
 
 struct pin {
@@ -66,8 +66,8 @@ void ss_stream_pins_drain(hipStream_t stream)
 			ss_backoff(&turn);
 }
 
-/* A wait looks for a capture when it starts. So a capture need not wait for the end of the wait:
- * the stream may be waiting for what the program does next. */
+/* A wait looks for a capture when the wait starts. So a capture need not wait until the wait ends:
+ * the stream may depend on the program's next action. */
 void ss_stream_pins_pass(hipStream_t stream)
 {
 	struct timespec nap = {0, PASS_NS};
@@ -77,7 +77,8 @@ void ss_stream_pins_pass(hipStream_t stream)
 			nanosleep(&nap, NULL);
 }
 
-/* The stream is pinned. Either the capture that begins is seen here, or the pin is seen there. */
+/* The stream is pinned. Either this function sees the capture that begins, or the thread that
+ * begins the capture sees the pin. */
 static bool captured(hipStream_t stream)
 {
 	struct ss_timeline *tl = atomic_load(&ss_captures) ? ss_timeline_find(ss_core, stream) :
@@ -86,7 +87,7 @@ static bool captured(hipStream_t stream)
 	return tl && ss_timeline_capturing(tl);
 }
 
-/* Meanwhile nobody else is to ask the stream. */
+/* While this wait runs no other thread should query the stream. */
 static hipError_t wait_for(struct ss_timeline *tl, hipStream_t stream)
 {
 	struct ss_waiting waiting = ss_waiting_begin(ss_core, tl);
@@ -101,7 +102,7 @@ static hipError_t wait_pinned(hipStream_t stream)
 	hipError_t err = hipSuccess;
 	struct pin *pin = pin_stream(stream);
 
-	if (pin) { /* else it was destroyed, and its retirement told the core */
+	if (pin) { /* else the stream was destroyed, and its retirement told the core */
 		err = captured(stream) ? hipErrorStreamCaptureUnsupported :
 					 wait_for(ss_timeline_find(ss_core, stream), stream);
 		unpin(pin);
@@ -145,7 +146,7 @@ bool ss_wait_device(int dev, struct ss_token *t)
 	if (!ss_device_switch(&s, dev))
 		return false;
 	*t = distrusted ? ss_device_sync_begin(ss_core, dev) : ss_streams_sync_begin(ss_core, dev);
-	/* Where a stream may exist that nobody saw, only the device knows them all. */
+	/* If a stream may exist that the shim did not see, only the device knows all streams. */
 	err = distrusted ? REAL(hipDeviceSynchronize) : ss_wait_streams(dev);
 	ss_device_restore(&s);
 	if (err == hipSuccess)
@@ -154,7 +155,7 @@ bool ss_wait_device(int dev, struct ss_token *t)
 	return false;
 }
 
-/* Frees a page by the real hipFree, which waits inside. */
+/* Frees a page with the real hipFree, which waits for the device. */
 static hipError_t wait_by_page(int dev)
 {
 	struct ss_waiting waiting;
@@ -177,7 +178,7 @@ static hipError_t wait_by_page(int dev)
 hipError_t ss_wait_in_free(int dev)
 {
 	struct ss_waiting waiting = ss_waiting_begin_device(ss_core, dev);
-	hipError_t err = REAL(hipFree, NULL); /* fails where a capture forbids hipFree */
+	hipError_t err = REAL(hipFree, NULL); /* fails if a capture forbids hipFree */
 
 	ss_waiting_end(ss_core, &waiting);
 	return err != hipSuccess || ss_options.free_sync == SS_FREE_SYNC_NEVER ? err :

@@ -12,14 +12,14 @@
 /* Waits for every stream of dev, which is current. An error if one of them is captured
  * meanwhile. */
 hipError_t ss_wait_streams(int dev);
-/* Waits for dev and begins a grant for what was waited for. True: pass *t to the core. False:
- * nothing was waited for and *t is void. */
+/* Waits for dev and begins a grant for the work that completed. True: pass *t to the core. False:
+ * no wait was made and *t is void. */
 bool ss_wait_device(int dev, struct ss_token *t);
 
-/* The runtime waits inside a call of its own: for use beside a capture, when none of our calls
- * may touch a null stream, and after exit() has begun, when we do not know all streams any
- * more. The first fails, as the real hipFree does, where a capture forbids the call; the
- * relaxed ones never disturb a capture, as the real hipFreeAsync and hipIpcCloseMemHandle. */
+/* Waits by a call in which the runtime waits. Used while a stream captures, when none of our calls
+ * may touch a null stream, and after exit() has begun, when we no longer know all streams. The
+ * first fails, as the real hipFree does, if a capture forbids the call. The relaxed ones never
+ * disturb a capture, as the real hipFreeAsync and hipIpcCloseMemHandle. */
 hipError_t ss_wait_in_free(int dev);
 hipError_t ss_wait_in_free_relaxed(int dev);
 hipError_t ss_wait_in_runtime(int dev);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Graphs that allocate. Up to 7.2 the runtime does not report that a graph finds no memory for
- * its nodes: what uses the memory fails or crashes. So before a graph is instantiated, uploaded
- * or launched there must be as much room as there would be without us, when freed memory is
- * back on the device. Which nodes belong to which graph is not tracked; the largest number of
- * bytes that were added between two checks stands for all graphs. No lock.
+ * Graphs that allocate. Up to 7.2 the runtime does not report that a graph finds no memory for its
+ * nodes: the commands that use the memory fail or crash. So before a graph is instantiated,
+ * uploaded or launched the device must have as much free memory as without us, when the runtime has
+ * released all freed memory. The nodes of each graph are not tracked; the largest number of bytes
+ * that were added between two checks stands for all graphs. No lock.
  */
 #include "driver/rocm/rocm.h"
 #include "shim/alloc/graph_memory.h"

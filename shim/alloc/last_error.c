@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The last error of a thread, where the shim answered a call.
+ * The last error of a thread after calls that the shim answered.
  *
- * The runtime keeps it in thread-local memory (tls.last_error_). Up to 6.x every call
- * stores its result there, success too; from 7.0 on only errors are stored, until they
- * are read. To be right in both, an error of ours is put where it belongs by a real call
- * that fails with the same error and changes nothing. Where there is no such call the
- * thread remembers the error in ss_tls, until the next call that would have replaced it.
+ * The runtime keeps it in thread-local memory (tls.last_error_). Up to 6.x every call stores its
+ * result there, success too; from 7.0 on only errors are stored, until they are read. To be right
+ * in both, the shim stores an error of ours by a real call that fails with the same error and
+ * changes nothing. If no such call exists, the thread remembers the error in ss_tls until the next
+ * call that would have replaced the error.
  *
- * The first success of ours after an error is put there too, by a real call that
- * succeeds. Later ones are not, because a hit makes no call. So one difference remains:
- * an error of a call that we do not intercept stays, up to 6.x, until the runtime's own
- * next success.
+ * The first success of ours after an error is stored in the runtime too, by a real call that
+ * succeeds. Later ones are not, because a hit makes no call. So one difference remains: an error of
+ * a call that we do not intercept stays, up to 6.x, until the runtime's own next success.
  */
 #include "driver/rocm/resolve.h"
 #include "shim/alloc/last_error.h"
@@ -82,7 +81,8 @@ hipError_t ss_fail(hipError_t err)
 	if (fail_really(err) == err) {
 		ss_tls.error = PLACED;
 	} else {
-		/* What the runtime still holds is older than ours; from now on, newer. */
+		/* An error that the runtime still holds is older than ours. From now on an error
+		 * there is newer. */
 		(void)REAL(hipGetLastError);
 		ss_tls.error = ss_tls.command = (int)err;
 	}
@@ -115,10 +115,10 @@ hipError_t do_hipGetLastError(void)
 
 	if (likely(mine == hipSuccess))
 		return real;
-	/* For hipExtGetLastError the command that failed is still the last one, so the runtime
-	 * must be told of the next success. */
+	/* For hipExtGetLastError the failed command is still the last one, so the runtime must be
+	 * told of the next success. */
 	ss_tls.error = mine == PLACED || ss_tls.command ? PLACED : hipSuccess;
-	/* What the runtime holds is newer than what we hold. */
+	/* The runtime's error is newer than ours. */
 	return real != hipSuccess || mine == PLACED ? real : (hipError_t)mine;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the process takes of a device past our pools, under SOMASHIM_LIMIT. The table says how many
- * bytes stand behind a pointer or a handle, so that they can be given again when it is freed.
+ * Device memory that the process takes outside our pools, under SOMASHIM_LIMIT. The table holds the
+ * number of bytes of each pointer or handle, so that a free can take the bytes from the count.
  *
  * Locks: `lock`, for the table. A leaf.
  */
@@ -65,7 +65,7 @@ void ss_limit_keep(const void *key, int dev, uint64_t bytes)
 		kept = SS_HASH_HAS(t);
 		pthread_mutex_unlock(&lock);
 	}
-	/* Out of host memory it cannot count, because nobody would know when it ends. */
+	/* Out of host memory the allocation cannot count, because its free would find no entry. */
 	if (!kept) {
 		free(t);
 		ss_limit_end(hipErrorOutOfMemory, dev, bytes);

@@ -16,13 +16,13 @@ static inline bool ss_limited(void)
 
 /* dev, or the current device for -1. Its pools exist then. -1: there is none. */
 int ss_limit_device(int dev);
-/* Counts `bytes` of dev. False: they are beyond the limit, and not counted. */
+/* Counts `bytes` of dev. False: the bytes are beyond the limit, and not counted. */
 bool ss_limit_begin(int dev, uint64_t bytes);
 /* The result of the call was `err`: after an error the bytes no longer count. Returns err. */
 hipError_t ss_limit_end(hipError_t err, int dev, uint64_t bytes);
 /* The memory that was counted is known by `key`, a pointer or a handle. */
 void ss_limit_keep(const void *key, int dev, uint64_t bytes);
-/* What has this key was freed. Nothing happens for a key that nobody knows. */
+/* The memory of this key was freed. An unknown key has no effect. */
 void ss_limit_drop(const void *key);
 /* dev is reset. */
 void ss_limit_reset(int dev);
@@ -35,8 +35,8 @@ uint64_t ss_limit_driver_array(unsigned format, unsigned channels, size_t width,
 			       size_t depth, unsigned levels);
 
 /* The result of `call`, which takes `bytes` of dev (-1: the current device) and then knows the
- * memory by `key`, an expression that is evaluated after success. Like a call that finds no memory,
- * one beyond the limit is made again as long as idle memory of our pools can be given back. */
+ * memory by `key`, an expression that is evaluated after success. A call beyond the limit is
+ * repeated as long as our pools can release idle memory, like a call that finds no memory. */
 #define SS_LIMITED(dev, bytes, key, call) __extension__({ \
 	uint64_t bytes_ = ss_limited() ? (bytes) : 0; \
 	int dev_ = bytes_ ? ss_limit_device(dev) : (dev); \

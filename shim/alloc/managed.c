@@ -13,9 +13,9 @@
 #include "shim/alloc/retry.h"
 #include "shim/handlers.h"
 
-/* The code that hipcc generates calls this for each managed variable in a constructor,
- * before main() (hip_platform.cpp). The runtime only takes note then. We start nothing
- * either: a program that forks before it uses HIP would leave its child a dead HSA. */
+/* The code that hipcc generates calls this for each managed variable in a constructor, before
+ * main() (hip_platform.cpp). The runtime only takes note then. We start nothing either, because a
+ * child of a program that forks before it uses HIP would get a dead HSA. */
 SS_EXPORT void __hipRegisterManagedVar(void **module, void **pointer, void *init, const char *name,
 				       size_t size, unsigned align);
 void __hipRegisterManagedVar(void **module, void **pointer, void *init, const char *name,
@@ -30,7 +30,7 @@ void __hipRegisterManagedVar(void **module, void **pointer, void *init, const ch
 		real(module, pointer, init, name, size, align);
 }
 
-/* A variable of code that was loaded may be managed; only its pointer tells. */
+/* A variable of loaded code may be managed; only its pointer tells. */
 static hipError_t variable(hipError_t err, void *const *ptr)
 {
 	unsigned managed = 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The handles of the runtime's own pools that passed through us, and which of them is
- * current. The runtime checks a pool's handle in hipMemPoolDestroy only and follows any
- * other pointer, so it must get only handles that it gave out.
+ * The handles of the runtime's own pools that passed through us, and which of them is current. The
+ * runtime checks a pool's handle in hipMemPoolDestroy only and follows any pointer in other calls,
+ * so the shim must pass on only handles that the runtime made.
  *
  * Locks: natives_lock (the list of handles). Leaf.
  */
@@ -23,7 +23,7 @@ atomic_bool ss_native_current_set;
 
 void ss_pool_native_add(hipMemPool_t pool)
 {
-	/* It may be one of managed or of host memory, which the host sees without a call. */
+	/* The pool may hold managed or host memory, which the host sees without a call. */
 	ss_observer_add(-1, SS_OBSERVER_MANAGED);
 	pthread_mutex_lock(&natives_lock);
 	for (size_t i = 0; i < native_count; i++)
@@ -73,9 +73,9 @@ bool ss_pool_is_native(hipMemPool_t pool)
 	for (size_t i = 0; i < native_count && !known; i++)
 		known = natives[i] == pool;
 	pthread_mutex_unlock(&natives_lock);
-	/* Where calls bypass us, handles may have bypassed us as well. So they may in a runtime
-	 * that is newer than this library, which may have calls that return pools and that we do
-	 * not know. */
+	/* If calls bypass us, handles may bypass us as well. Handles may also bypass us in a
+	 * runtime that is newer than this library, which may have unknown calls that return
+	 * pools. */
 	return known || ss_distrusted(ss_core) ||
 	       ss_release_unknown(ss_runtime()->major, ss_runtime()->minor);
 }

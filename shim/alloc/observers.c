@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Collects who could observe a device (observers.h). Handlers report most observers; libraries
+ * Collects the observers of each device (observers.h). Handlers report most observers; libraries
  * that read device memory are found in the list of loaded objects.
  *
  * Locks: none.
@@ -18,10 +18,10 @@ _Atomic unsigned ss_observers[SS_MAX_DEVICES];
 
 static void add(int dev, unsigned what)
 {
-	/* Nearly always set already; then do not write to the shared cache line. */
+	/* The bits are nearly always set already; then do not write to the shared cache line. */
 	if ((atomic_load(&ss_observers[dev]) & what) != what)
 		atomic_fetch_or(&ss_observers[dev], what);
-	/* Also if the bit was set before: the thread that set it may still be paying. */
+	/* Pay also if the bit was set before: the thread that set the bit may still be paying. */
 	ss_debt_pay(dev);
 }
 
@@ -91,7 +91,7 @@ __attribute__((noinline)) void ss_observers_look_now(void)
 			ss_observer_add(-1, SS_OBSERVER_READER);
 		if (ss_distrusted(ss_core)) {
 			ss_observer_add(-1, SS_OBSERVER_UNKNOWN);
-			/* Whichever is made current past the shim. */
+			/* The program may make any device current past the shim. */
 			for (int dev = 0; dev < ss_device_count() && dev < SS_MAX_DEVICES; dev++)
 				ss_device_used(dev);
 		}
@@ -100,7 +100,7 @@ __attribute__((noinline)) void ss_observers_look_now(void)
 	ss_loader_seen(before);
 }
 
-/* A walk of the loader's list costs more than a hit, and so does reading the clock where
+/* A walk of the loader's list costs more than a hit. So does reading the clock if
  * ss_loader_unchanged() cannot tell. */
 void ss_observers_look(void)
 {
@@ -120,9 +120,9 @@ void ss_observers_look(void)
 
 atomic_bool ss_multi_device;
 
-/* Streams of one device are not ordered after those of another, null streams included. So
- * where two devices are used, a copy on one can notice a skipped wait on the other. Memory that is
- * mapped for one is opened to the other, before the first call that may need it. */
+/* Streams of one device are not ordered after streams of another, null streams included. So a copy
+ * on one of two devices can notice a skipped wait on the other. Memory that is mapped for one
+ * device is opened to the other before the first call that may need the access. */
 void ss_device_used(int dev)
 {
 	static _Atomic uint64_t used, reported; /* a bit per device */
@@ -135,7 +135,7 @@ void ss_device_used(int dev)
 		atomic_store(&ss_multi_device, true);
 	if (all & (all - 1))
 		ss_observer_add(-1, SS_OBSERVER_DEVICES);
-	/* Anew at each use of the device, as long as not everything is open to it. */
+	/* Repeated at each use of the device, until all mapped memory is open to it. */
 	(void)ss_rocm_use_device(dev);
 	if (ss_devices_reopen(ss_core))
 		atomic_fetch_or(&reported, bit);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who but the null stream's own work could observe a device while a hipFree does not wait.
- * Observers are bits that are set for good; a new one makes debt.c pay what is owed.
+ * Observers: everything but the null stream's own work that could observe a device while a hipFree
+ * does not wait. An observer is a bit that stays set. A new observer makes debt.c pay the debts.
  */
 #ifndef SS_SHIM_OBSERVERS_H
 #define SS_SHIM_OBSERVERS_H
@@ -13,8 +13,9 @@
 #include "shim/process/service.h"
 
 enum ss_observer {
-	SS_OBSERVER_STREAM = 1 << 0,  /* a stream besides the null stream */
-	SS_OBSERVER_UNKNOWN = 1 << 1, /* a stream that nobody saw created, or another bypass */
+	SS_OBSERVER_STREAM = 1 << 0, /* a stream besides the null stream */
+	/* A stream that the shim did not see created, or another bypass */
+	SS_OBSERVER_UNKNOWN = 1 << 1,
 	SS_OBSERVER_HOSTFUNC = 1 << 2,
 	SS_OBSERVER_PINNED = 1 << 3,
 	SS_OBSERVER_MANAGED = 1 << 4,
@@ -23,7 +24,7 @@ enum ss_observer {
 	SS_OBSERVER_IPC = 1 << 7,
 	SS_OBSERVER_THREAD = 1 << 8, /* a per-thread stream */
 	SS_OBSERVER_READER = 1 << 9, /* a library that reads device memory without HIP */
-	SS_OBSERVER_GRAPH = 1 << 10, /* a launched graph: it may have host nodes and copies */
+	SS_OBSERVER_GRAPH = 1 << 10, /* a launched graph, which may have host nodes and copies */
 	/* A second device is used: its streams are not ordered with this one's */
 	SS_OBSERVER_DEVICES = 1 << 11,
 	SS_OBSERVER_HOSTNODE = 1 << 12, /* graphs may have nodes that need the host */
@@ -35,19 +36,19 @@ extern _Atomic unsigned ss_observers[SS_MAX_DEVICES] SS_HIDDEN;
 
 /* Call before the real call that brings the observer. dev -1: all devices. */
 void ss_observer_add(int dev, unsigned what);
-/* The same for every device there may be; also allowed before the shim has started, and it
- * does not start it. */
+/* The same for every possible device. Allowed before the shim has started, and does not start the
+ * shim. */
 void ss_observer_add_early(unsigned what);
-/* What hipMemSetAccess brings: the host, where it gets access to mapped memory. */
+/* The observers that hipMemSetAccess adds: the host, if the host gets access to mapped memory. */
 unsigned ss_access_observers(const hipMemAccessDesc *desc, size_t count);
-/* Checks what was loaded since the last look for bypasses and for libraries that read device
- * memory. ss_observers_look_now() does not wait for the interval between two looks. */
+/* Checks the objects that were loaded since the last look for bypasses and for libraries that read
+ * device memory. ss_observers_look_now() does not wait for the interval between two looks. */
 void ss_observers_look(void);
 void ss_observers_look_now(void);
 
-/* dev is current now: the program uses it, or will. */
+/* dev is current now: the program uses dev, or will. */
 void ss_device_used(int dev);
-/* The process has used another device than the first, perhaps beside it. */
+/* Has the process used a device other than the first? */
 extern atomic_bool ss_multi_device SS_HIDDEN;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which devices may access the memory of a pool: hipMemPoolSetAccess and GetAccess. No lock. */
+/* Access of devices to the memory of a pool: hipMemPoolSetAccess and GetAccess. No lock. */
 #include "driver/rocm/resolve.h"
 #include "shim/alloc/last_error.h"
 #include "shim/alloc/native_pools.h"
@@ -15,7 +15,7 @@ static bool can_access(int peer, int dev)
 	return REAL(hipDeviceCanAccessPeer, &can, peer, dev) == hipSuccess && can;
 }
 
-/* Checks one entry of the list. Read-only access of a peer lets it write as well, as in every
+/* Checks one entry of the list. A peer with read-only access can write as well, as in every
  * release. */
 static hipError_t access_check(const struct ss_pool *pool, const hipMemAccessDesc *d, int devices)
 {

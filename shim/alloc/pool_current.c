@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which pool hipMallocAsync of a device uses: the default pool and the current one. No lock. */
+/* The pool that hipMallocAsync of a device uses: the default pool or the current one. No lock. */
 #include "shim/alloc/last_error.h"
 #include "shim/alloc/native_pools.h"
 #include "shim/alloc/pools.h"
@@ -16,7 +16,7 @@ hipError_t do_hipDeviceGetDefaultMemPool(hipMemPool_t *out, int dev)
 	pool = ss_pool_default(ss_core, dev);
 	if (!pool && ss_pool_none(ss_core, dev) == SS_ERR_NOMEM)
 		return ss_fail(hipErrorOutOfMemory);
-	if (!pool) /* no such device: the release has an error of its own */
+	if (!pool) /* no such device: each release has its own error */
 		return ss_result(REAL(hipDeviceGetDefaultMemPool, out, dev));
 	*out = ss_pool_handle(pool);
 	return ss_result(hipSuccess);
@@ -57,7 +57,7 @@ static hipError_t native_made_current(int dev, hipMemPool_t handle, hipError_t e
 
 	if (err == hipSuccess) {
 		ss_pool_native_set_current(dev, handle);
-		/* What is current again when the program destroys that pool. */
+		/* The default pool becomes current again when the program destroys that pool. */
 		if (pool)
 			(void)ss_pool_set_current(ss_core, dev, pool);
 	}
@@ -80,8 +80,8 @@ hipError_t do_hipDeviceSetMemPool(int dev, hipMemPool_t handle)
 	return native_made_current(dev, handle, REAL(hipDeviceSetMemPool, dev, handle));
 }
 
-/* Since 7.14 a place has a current pool per kind of memory. Ours are for pinned memory of a
- * device; a managed pool, which is the runtime's, can be current beside one of ours. */
+/* Since 7.14 a location has a current pool per kind of memory. Our pools are for pinned memory of a
+ * device. A managed pool, which is the runtime's, can be current beside a pool of ours. */
 static bool place_is_ours(const hipMemLocation *where, hipMemAllocationType type)
 {
 	return where && where->type == hipMemLocationTypeDevice && where->id >= 0 &&

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hipMemPool*: pools are created and destroyed, and have attributes. Handles of ours are
- * numbers that are never used twice. Pools that only the runtime can make (managed
- * memory) stay its own (native_pools.c). No lock.
+ * hipMemPool*: creates and destroys pools, and serves their attributes. Handles of ours are numbers
+ * that are never used twice. Pools that only the runtime can make (managed memory) stay the
+ * runtime's (native_pools.c). No lock.
  */
 #include <string.h>
 
@@ -32,9 +32,9 @@ bool ss_pools_forbidden(void)
 
 /* ---- create, destroy ---------------------------------------------------- */
 
-/* hipMemPoolProps has 88 bytes in every release. The eight behind win32SecurityAttributes are
- * maxSize from 6.0 on and reserved before. Reserved bytes "must be 0", but no runtime checks
- * that, and programs (hip-tests among them) leave garbage from the stack there. */
+/* hipMemPoolProps has 88 bytes in every release. The eight bytes after win32SecurityAttributes are
+ * maxSize from 6.0 on and reserved before. Reserved bytes "must be 0", but no runtime checks that,
+ * and programs (hip-tests among them) leave garbage from the stack there. */
 struct props {
 	int type, handle_types;
 	struct {
@@ -71,7 +71,7 @@ hipError_t do_hipMemPoolCreate(hipMemPool_t *out, const hipMemPoolProps *given)
 		return ss_fail(hipErrorStreamCaptureUnsupported);
 	status = ss_pool_create(ss_core, props.location.id,
 				ss_runtime()->major < 6 ? 0 : props.max_size, &pool);
-	/* Here the error for a device that does not exist is InvalidValue. */
+	/* In this call the error for a device that does not exist is InvalidValue. */
 	if (status != SS_OK)
 		return ss_fail(status == SS_ERR_NO_DEVICE ? hipErrorInvalidValue :
 							    ss_status_error(status));

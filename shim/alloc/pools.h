@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* When pools must not be made, ended or made current. */
+/* Captures that forbid to create or destroy a pool, or to make a pool current. */
 #ifndef SS_SHIM_POOLS_H
 #define SS_SHIM_POOLS_H
 
 #include <stdbool.h>
 
-/* Is that an error now, because of a live capture? */
+/* Are these calls an error now, because of a live capture? */
 bool ss_pools_forbidden(void);
-/* `forbidden` knows the captures (stream/capture.c). It is set before the first begins. */
+/* `forbidden` knows the captures (stream/capture.c). Call this before the first capture begins. */
 void ss_pools_set_capture_rule(bool (*forbidden)(void));
 
 #endif

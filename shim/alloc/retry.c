@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that the runtime allocates for itself or for the program: arrays, code, graphs,
- * managed and fine-grained memory, its own pools. Without us it would find there what the
- * program has freed. With us that memory may lie idle in a pool of ours, although
- * hipMemGetInfo counts it as free. So a call that finds no memory is made again after
- * idle memory went back. No lock.
+ * Memory that the runtime allocates for itself or for the program: arrays, code, graphs, managed
+ * and fine-grained memory, its own pools. Without us the runtime would find the memory that the
+ * program has freed. With us that memory may lie idle in a pool of ours, although hipMemGetInfo
+ * counts it as free. So a call that finds no memory is repeated after the pools released idle
+ * memory. No lock.
  */
 #include "driver/rocm/rocm.h"
 #include "shim/alloc/last_error.h"
@@ -24,7 +24,7 @@ bool ss_retry(int dev, int before, uint64_t *end)
 	ss_rocm_error_restore(before, hipErrorOutOfMemory);
 	if (dev < 0)
 		dev = ss_current_device(NULL);
-	/* Beside a capture nothing of ours may wait or touch a null stream. */
+	/* While a stream captures, no call of ours may wait or touch a null stream. */
 	if (dev >= 0 && ss_give_back(ss_core, dev, !ss_capture_live(), end))
 		return true;
 	(void)ss_fail(hipErrorOutOfMemory);

@@ -91,7 +91,7 @@ bool ss_peer_copy_exceeds(const void *given, hipStream_t stream)
 	return ss_box_exceeds(&same, stream);
 }
 
-/* A source that is read earlier than the stream comes to the copy is no read of the stream. */
+/* A source that is read before the stream reaches the copy is no read of the stream. */
 static enum ss_access source_of(int order)
 {
 	return order == ORDER_STREAM ? SS_READS : SS_MAY_WRITE;
@@ -123,9 +123,9 @@ static size_t first_exceeding(hipStream_t stream, void *const *dst, void *const 
 	return count;
 }
 
-/* Up to 7.2 a batch without attributes is made up to the refused copy, whose index is *failed; with
- * attributes the runtime makes none (7.2.4). Later releases check all copies first and set *failed
- * to SIZE_MAX (sources of July 2026). */
+/* Up to 7.2 the runtime makes the copies of a batch without attributes up to the refused copy,
+ * whose index is *failed. With attributes it makes none (7.2.4). Later releases check all copies
+ * first and set *failed to SIZE_MAX (sources of July 2026). */
 hipError_t do_hipMemcpyBatchAsync(void **dst, void **src, size_t *sizes, size_t count,
 				  SS_COPY_ATTRIBUTES *attrs, size_t *which, size_t attr_count,
 				  size_t *failed, hipStream_t stream)

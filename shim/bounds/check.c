@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks ranges, rows and boxes against blocks. The runtime refuses what leaves an
- * allocation of its own, but it knows only our segments, so blocks are checked here in
- * its place. Sizes that overflow count as SIZE_MAX, which no block has. No lock.
+ * Checks ranges, rows and boxes against blocks. The runtime refuses accesses that leave an
+ * allocation of its own, but knows only our segments, so this file checks blocks instead. Sizes
+ * that overflow count as SIZE_MAX, which no block has. No lock.
  */
 #include <stdint.h>
 
@@ -122,8 +122,9 @@ bool ss_box_exceeds(const hipMemcpy3DParms *p, hipStream_t stream)
 	return ss_box_exceeds_as(p, stream, SS_READS);
 }
 
-/* For a graph node the runtime also refuses if all rows, each as long as the pitch, are
- * more bytes than the whole allocation, wherever they begin, and even for a single row. */
+/* For a graph node the runtime also refuses a memset whose rows, each counted as one pitch, have
+ * more bytes than the whole allocation. The runtime ignores the start of the rows, and refuses even
+ * a single row. */
 bool ss_memset_exceeds(const hipMemsetParams *p)
 {
 	struct ss_block_info info;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests whether a command would leave a block of ours, or an imported one that is open here. A
- * stream of NULL is the null stream.
+ * Tests whether a command would leave a block of ours, or an imported block that is open in this
+ * process. A stream of NULL is the null stream.
  */
 #ifndef SS_SHIM_CHECK_H
 #define SS_SHIM_CHECK_H
@@ -23,8 +23,8 @@ static inline bool ss_exceeds(const void *ptr, size_t size)
 		return unlikely(size > (unlikely(ss_checking) ? ss_check_left(ptr, left) : left));
 	return ss_import_left(ptr, &left) && unlikely(size > left);
 }
-/* The same, and tells the core which device's memory the command uses. The caller makes the stream
- * known (ss_stream_used). Of the `size` bytes it uses those `rows`; NULL: all. */
+/* As ss_exceeds(), and tells the core which device's memory the command uses. The caller makes the
+ * stream known (ss_stream_used). The command uses only `rows` of the `size` bytes; NULL: all. */
 static inline bool ss_rows_exceed_on(hipStream_t stream, enum ss_access access, const void *ptr,
 				     size_t size, const struct ss_check_rows *rows)
 {
@@ -37,18 +37,18 @@ static inline bool ss_rows_exceed_on(hipStream_t stream, enum ss_access access, 
 		ss_stream_touch(stream, ptr);
 	return false;
 }
-/* The same of a command that uses all of these bytes. */
+/* The same for a command that uses all of these bytes. */
 static inline bool ss_exceeds_on(hipStream_t stream, enum ss_access access, const void *ptr,
 				 size_t size)
 {
 	return ss_rows_exceed_on(stream, access, ptr, size, NULL);
 }
-/* The same; makes the stream known itself. */
+/* The same; this function makes the stream known itself. */
 bool ss_range_exceeds(hipStream_t stream, enum ss_access access, const void *ptr, size_t size);
-/* The same of rows of `width` bytes, `pitch` bytes from one to the next. */
+/* The same for rows of `width` bytes, which start `pitch` bytes apart. */
 bool ss_rows_exceed(hipStream_t stream, enum ss_access access, const void *ptr, size_t pitch,
 		    size_t width, size_t rows);
-/* The same as ss_exceeds_on() of a box in pitched memory. */
+/* As ss_exceeds_on(), for a box in pitched memory. */
 bool ss_pitched_exceeds(hipStream_t stream, enum ss_access access, const hipPitchedPtr *p,
 			const struct hipPos *at, const hipExtent *box);
 
@@ -57,9 +57,9 @@ size_t ss_times(size_t a, size_t b);
 /* Bytes from the first to the last of `rows` rows of `width` bytes. */
 size_t ss_rows_bytes(size_t pitch, size_t width, size_t rows);
 /* Bytes from the start of pitched memory to the last byte of a box in it. A pitch or a height of 0
- * stands for rows, or slices, without gaps, as in the runtime's amd::BufferRect. */
+ * means rows, or slices, without gaps, as in the runtime's amd::BufferRect. */
 size_t ss_box_bytes(const hipPitchedPtr *p, const struct hipPos *at, const hipExtent *box);
-/* The bytes of the box, from the start of that memory on. */
+/* The bytes of the box, counted from the start of the pitched memory. */
 struct ss_check_rows ss_box_rows(const hipPitchedPtr *p, const struct hipPos *at,
 				 const hipExtent *box);
 /* Bytes of one element of an array; 0: unknown. */
@@ -67,7 +67,7 @@ size_t ss_array_element(hipArray_const_t array);
 
 /* ---- descriptions of copies and memsets --------------------------------- */
 
-/* Does the copy leave a block of ours? The checker is told of it. */
+/* Does the copy leave a block of ours? Reports the copy to the checker. */
 bool ss_box_exceeds(const hipMemcpy3DParms *p, hipStream_t stream);
 bool ss_box_exceeds_as(const hipMemcpy3DParms *p, hipStream_t stream, enum ss_access source);
 /* Would the runtime lose an update of an executable graph's copy node to p (graph_update.c)? */

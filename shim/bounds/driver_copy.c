@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies that the driver API describes by a structure, checked against blocks. The
- * structures are read by offset, because with 6.0 the numbers of HIP_MEMCPY3D became
- * size_t and the kinds of memory changed. The layout is that of the runtime that was
- * found. No lock.
+ * Copies that the driver API describes by a structure, checked against blocks. The structures are
+ * read by offset, because with 6.0 the numbers of HIP_MEMCPY3D became size_t and the kinds of
+ * memory changed. The loaded runtime decides the layout. No lock.
  */
 #include <stdint.h>
 #include <string.h>
@@ -49,8 +48,9 @@ static size_t number(const struct layout *l, const void *p, unsigned at)
 	return n;
 }
 
-/* The offset of the member that holds the address; NONE for an array. Host memory has its own, in
- * front of `device`. The runtime looks that address up as well, so it may be a block. */
+/* The offset of the member that holds the address; NONE for an array. Host memory has its own
+ * address, before `device`. The runtime looks that address up as well, so the address may belong to
+ * a block. */
 static unsigned address_at(const struct side *s, const void *p)
 {
 	static const int host[] = {0, 1}, device[] = {1, 2}, managed[] = {4, 3},

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Graph nodes that are described by hipGraphNodeParams. Copies and memsets are checked
- * against blocks, recorded events lose their clock, and allocations are counted. The
- * structure is read by offset, because older headers lack it: the type first, and after
- * 16 bytes a union of the parameters (the same 256 bytes from 6.2 to 7.2). No lock.
+ * Graph nodes that hipGraphNodeParams describe. Copies and memsets are checked against blocks,
+ * recorded events lose their clock, and allocations are counted. The structure is read by offset,
+ * because older headers lack it: the type first, and after 16 bytes a union of the parameters (the
+ * same 256 bytes from 6.2 to 7.2). No lock.
  */
 #include <string.h>
 
@@ -44,7 +44,7 @@ static bool exceeds(const void *params)
 	}
 }
 
-/* A type that is not known may be anything. */
+/* A node of unknown type may need the host. */
 static bool needs_host(int type)
 {
 	switch (type) {
@@ -54,7 +54,7 @@ static bool needs_host(int type)
 	}
 }
 
-/* Takes note of what launches of the graph will do. */
+/* Notes the effects of launches of the graph. */
 static void note(const void *params)
 {
 	hipEvent_t event = NULL;
@@ -69,7 +69,7 @@ static void note(const void *params)
 		ss_check_event_tainted(event, true);
 }
 
-/* Tells the checker what the node of the executable graph is from now on. */
+/* Tells the checker the new parameters of a node of an executable graph. */
 static void note_exec(hipGraphExec_t exec, hipGraphNode_t node, const void *params)
 {
 	switch (type_of(params)) {

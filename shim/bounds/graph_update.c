@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Updates of executable graphs that the runtime would lose. It accepts new parameters for a copy
- * node (hipMemcpy3DParms, device to device) in raw HSA memory, and goes on copying as before
- * (7.2.4, known problem O6). So such updates are refused, and the program instantiates the graph
- * anew. No lock.
+ * Updates of executable graphs that the runtime would lose. The runtime accepts new parameters for
+ * a copy node (hipMemcpy3DParms, device to device) in raw HSA memory, and keeps copying as before
+ * (7.2.4, known problem O6). So the shim refuses such updates, and the program instantiates the
+ * graph anew. No lock.
  */
 #include <stdlib.h>
 
@@ -44,7 +44,7 @@ hipError_t do_hipGraphExecMemcpyNodeSetParams(hipGraphExec_t exec, hipGraphNode_
 	return ss_result(err);
 }
 
-/* It cannot be told from a node of hipMemcpyAsync, whose updates are not lost. */
+/* Such a node looks like a node of hipMemcpyAsync, whose updates are not lost. */
 static bool may_lose(hipGraphNode_t node)
 {
 	hipMemcpy3DParms p = {0};
@@ -78,7 +78,7 @@ hipError_t do_hipGraphExecUpdate(hipGraphExec_t exec, hipGraph_t graph, hipGraph
 	    node && result)
 		lost = find_lost(graph);
 	if (!lost) {
-		/* Where device memory is exhausted some releases crash in it
+		/* Some releases crash in this call if device memory is exhausted
 		 * (rocm-systems#10021). */
 		ss_graph_memory_reserve(-1);
 		err = REAL_RETRY(-1, hipGraphExecUpdate, exec, graph, node, result);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hipMemset and its kin, checked against blocks. The runtime does hipMemset
- * asynchronously at the start of one of its own allocations and makes the host wait
- * anywhere else (hip_memory.cpp), which would be nearly every block of a segment. So for
- * a block, ours or imported, the asynchronous call is made in its place, on the same
- * stream. No lock.
+ * hipMemset and its kin, checked against blocks. The runtime does hipMemset asynchronously at the
+ * start of one of its own allocations and makes the host wait at any other address
+ * (hip_memory.cpp), which includes nearly every block of a segment. So for a block, ours or
+ * imported, the shim makes the asynchronous call instead, on the same stream. No lock.
  */
 #include <stdint.h>
 
@@ -25,7 +24,7 @@ static enum verdict judge(const void *dst, size_t bytes)
 	unsigned buffer_id;
 	size_t at;
 
-	/* Beside a capture the runtime decides whether a call that waits is legal (906). */
+	/* While a stream captures, the runtime decides whether a call that waits is legal (906). */
 	if (!dst || !bytes || ss_capture_live())
 		return REAL_CALL;
 	if (ss_lookup(ss_core, dst, &info)) {
@@ -37,7 +36,7 @@ static enum verdict judge(const void *dst, size_t bytes)
 		return ss_exceeds(dst, bytes) ? BAD_RANGE : REAL_CALL;
 	}
 	at = (size_t)((const char *)dst - (const char *)info.base);
-	/* dst may lie in the bytes that a block has beyond the size that was asked for. */
+	/* dst may lie in the bytes that a block has beyond its requested size. */
 	if (at > info.size || bytes > info.size - at)
 		return BAD_RANGE;
 	return ASYNC_CALL;
@@ -186,8 +185,8 @@ hipError_t do_hipMemset3D_spt(hipPitchedPtr dst, int value, hipExtent box)
 		      SS_PER_THREAD, dst, value, box);
 }
 
-/* hipMemsetD2D8, D16 and D32 take the width in bytes, whatever HIP's documentation says, and set at
- * least one element in each row (7.2.4, fillBuffer2D in rocblit.cpp). */
+/* hipMemsetD2D8, D16 and D32 take the width in bytes, against HIP's documentation, and set at least
+ * one element in each row (7.2.4, fillBuffer2D in rocblit.cpp). */
 static size_t at_least(size_t width, size_t element)
 {
 	return width && width < element ? element : width;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers what a pointer is, so that a program does not see that blocks share a
- * segment. No lock. */
+/* Answers queries about a pointer, so that a program does not see that blocks share a segment. No
+ * lock. */
 #include <string.h>
 
 #include "driver/rocm/resolve.h"
@@ -28,8 +28,8 @@ static bool put(void *data, const void *value, size_t size)
 
 #define PUT(type, value) put(data, &(type){value}, sizeof(type))
 
-/* Answers one attribute of a block. Writes as many bytes as the runtime does, whatever the
- * documentation says, because callers have variables of just that size (RANGE_SIZE goes into an
+/* Answers one attribute of a block. Writes as many bytes as the runtime does, even against the
+ * documentation, because callers have variables of exactly that size (RANGE_SIZE goes into an
  * unsigned int). False: the runtime has to answer. */
 static bool attribute(void *data, int attr, const struct ss_block_info *b, void *ptr)
 {
@@ -46,7 +46,7 @@ static bool attribute(void *data, int attr, const struct ss_block_info *b, void 
 	case HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL: return PUT(int, b->device);
 	case HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR: return PUT(void *, b->base);
 	case HIP_POINTER_ATTRIBUTE_RANGE_SIZE:
-		/* 32 bits as in the runtime, 64 where the size does not fit in 32. */
+		/* 32 bits as in the runtime, 64 if the size does not fit in 32. */
 		return b->size >> 32 ? PUT(uint64_t, b->size) : PUT(unsigned, (unsigned)b->size);
 	case HIP_POINTER_ATTRIBUTE_MAPPED: return PUT(bool, true);
 	case HIP_POINTER_ATTRIBUTE_ACCESS_FLAGS: return PUT(unsigned, 0);
@@ -65,8 +65,8 @@ static bool lookup(const void *ptr, struct ss_block_info *info)
 	return true;
 }
 
-/* To a program a freed block is an address that was never allocated. The runtime is asked
- * about this variable instead, which it does not know either. */
+/* To a program a freed block is an address that was never allocated. The query is passed on with
+ * the address of this variable instead, which the runtime does not know either. */
 static char unallocated;
 
 hipError_t do_hipPointerGetAttributes(hipPointerAttribute_t *out, const void *ptr)
@@ -100,8 +100,8 @@ hipError_t do_hipPointerGetAttributes(hipPointerAttribute_t *out, const void *pt
 	return ss_result(hipSuccess);
 }
 
-/* Answers, for memory of another process, the attributes that would show that it lies in
- * a larger allocation. False: the runtime has to answer. */
+/* For memory of another process: answers the attributes that would show that the memory lies in a
+ * larger allocation. False: the runtime has to answer. */
 static bool imported(void *data, int attr, void *ptr)
 {
 	struct ss_block_info info = {0};
@@ -174,9 +174,9 @@ hipError_t do_hipPointerSetAttribute(const void *value, hipPointer_attribute att
 	on = *(const bool *)value;
 	if (!ss_sync_memops_set(&info, on))
 		return ss_fail(hipErrorOutOfMemory);
-	/* The runtime keeps the flag per allocation of its own, here the whole segment.
-	 * It must be set there, too, for the runtime's copies; other blocks of the
-	 * segment only get slower. */
+	/* The runtime keeps the flag per allocation of its own, here the whole segment. The flag
+	 * must be set in the runtime, too, for the runtime's copies; other blocks of the segment
+	 * only get slower. */
 	if (on || !ss_sync_memops_any())
 		return ss_result(REAL(hipPointerSetAttribute, value, attr, ptr));
 	return ss_result(hipSuccess);
@@ -184,8 +184,8 @@ hipError_t do_hipPointerSetAttribute(const void *value, hipPointer_attribute att
 
 /* ---- ranges ------------------------------------------------------------- */
 
-/* Either output may be NULL, as since 7.13. Earlier releases write to it all the same, so they get
- * one. */
+/* Either output may be NULL, as since 7.13. Earlier releases write to the output all the same, so
+ * they get a variable. */
 hipError_t do_hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size, hipDeviceptr_t ptr)
 {
 	hipDeviceptr_t unused_base;

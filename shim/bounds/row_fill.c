@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memsets in rows of raw HSA memory. The runtime (6.x, 7.2) makes an object as long as
- * the rows but checks it from the start of the allocation, so it refuses rows that begin
- * anywhere else. It does not refuse a plain memset, so each row becomes one here. No
- * lock.
+ * Memsets in rows of raw HSA memory. The runtime (6.x, 7.2) makes an object as long as the rows but
+ * checks it from the start of the allocation, so the runtime refuses rows that begin anywhere else.
+ * The runtime accepts a plain memset, so this file makes one per row. No lock.
  */
 #include <stdint.h>
 
@@ -13,8 +12,8 @@
 #include "shim/process/real.h"
 
 /* For elements of 2 and 4 bytes the runtime's kernel rounds the elements of a row up to a multiple
- * of 16 (7.2.4: a width of 16 bytes set 64), unless the rows have no gaps. Natively that overwrites
- * only gaps; here the next block may begin behind the last row. */
+ * of 16 (7.2.4: a width of 16 bytes set 64), unless the rows have no gaps. Natively this overwrites
+ * only gaps; in a segment of ours the next block may begin after the last row. */
 static bool overruns(const struct ss_row_fill *r)
 {
 	size_t width = r->width / 16 * 16 + (r->width % 16 ? 16 : 0);
@@ -27,7 +26,7 @@ bool ss_row_fill_needed(const struct ss_row_fill *r, bool sync)
 {
 	struct ss_block_info info;
 
-	/* Beside a capture the runtime decides whether a call that waits is legal. */
+	/* While a stream captures, the runtime decides whether a call that waits is legal. */
 	if (sync && ss_capture_live())
 		return false;
 	return (ss_lookup(ss_core, r->dst, &info) && info.live && info.backing == SS_BACKING_HSA &&

@@ -15,7 +15,7 @@ struct ss_row_fill {
 	size_t width, height; /* elements, rows */
 };
 
-/* False: the real call can do it. `sync`: the call makes the host wait. */
+/* False: the real call can do this memset. `sync`: the call makes the host wait. */
 bool ss_row_fill_needed(const struct ss_row_fill *r, bool sync);
 hipError_t ss_row_fill(const struct ss_row_fill *r, hipStream_t stream);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls that fail. Those of ROCm's own libraries, which lie where the runtime does, are the
- * libraries' business, unless all are asked for. */
+/* Calls that fail. Failed calls of ROCm's own libraries, which lie in the runtime's folder, are not
+ * reported, unless the user asks for all. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -9,7 +9,8 @@
 #include "shim/check/call.h"
 #include "shim/process/real.h"
 
-/* The folder of the file that has the address, with links followed. False: it is not known. */
+/* The folder of the file that has the address, with links followed. False: the folder is
+ * unknown. */
 static bool folder_of(const void *address, char *out)
 {
 	Dl_info info;
@@ -42,7 +43,7 @@ void ss_check_failed(hipError_t err)
 	const char *name = NULL, *words = NULL;
 	uint32_t stack;
 
-	/* A query that is answered with "not yet" has not failed. */
+	/* A query that returns "not yet" has not failed. */
 	if (ss_options.check_api == SS_API_NO || err == hipSuccess || err == hipErrorNotReady ||
 	    call->failed || call->shared || !call->name || (call->kind & SS_CALL_ERRORS) ||
 	    ss_exiting())

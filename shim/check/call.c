@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The call that each thread is in. */
+/* The current call of each thread. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,8 @@
 #include "shim/check/call.h"
 #include "shim/check/quarantine.h"
 
-static struct ss_call spare = {.shared = true}; /* of threads for which there is no host memory */
+/* Shared by threads for which there is no host memory */
+static struct ss_call spare = {.shared = true};
 static pthread_key_t calls;
 static __thread __attribute__((tls_model("initial-exec"))) struct ss_call *mine;
 
@@ -18,7 +19,8 @@ static void forget(void *gone)
 	free(gone);
 }
 
-/* Only programs that are checked pay for it, since all libraries share the room of static TLS. */
+/* The call is allocated, so that only checked programs pay for it: all libraries share the room of
+ * static TLS. */
 struct ss_call *ss_call_of_thread(void)
 {
 	if (!mine) {

@@ -7,24 +7,27 @@
 #include "shim/check/operand.h"
 
 struct ss_call {
-	bool shared; /* of all threads for which there is no host memory */
+	bool shared; /* belongs to all threads for which there is no host memory */
 	const char *name;
 	unsigned kind; /* ss_call_kind() */
 	uint32_t stack;
 	bool has_stack;
-	struct ss_timeline *stream; /* of its last access, which is known */
+	struct ss_timeline *stream; /* stream of its last access, which is known */
 	void *freed;                /* a block that it is freeing */
 	void *gone;                 /* memory of the host that it is freeing */
-	bool pageable;              /* it uses memory that is neither ours nor known to be pinned */
-	bool told;                  /* the host may see that it has ended, or waits for it */
-	bool to_host;               /* it copies to the host */
-	const void *host_to;        /* where to */
-	bool failed;                /* which has been told */
-	struct ss_timeline *captured; /* it became a node of a graph on this stream */
+	/* The call uses memory that is neither ours nor known to be pinned */
+	bool pageable;
+	bool told;                    /* the host may see the end of its command, or waits for it */
+	bool to_host;                 /* the call copies to the host */
+	const void *host_to;          /* destination of that copy */
+	bool failed;                  /* the failure has been reported */
+	struct ss_timeline *captured; /* the call became a node of a graph on this stream */
 	uint64_t since;
-	uint64_t origin;         /* of what it writes, as of an operand; 0: it is not known */
-	struct ss_operands uses; /* what that node uses, or one that the call makes, or a kernel */
-	struct ss_stack_bounds bounds; /* of the thread, not of the call */
+	/* Origin of the bytes that it writes, as of an operand; 0: unknown */
+	uint64_t origin;
+	/* Operands of that node, of a node that the call makes, or of a kernel */
+	struct ss_operands uses;
+	struct ss_stack_bounds bounds; /* belongs to the thread, not to the call */
 };
 
 /* Once, before the first call. False: out of host memory. */

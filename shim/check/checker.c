@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From the calls of the application to core/check: which stream, which block, and what a call
- * proves. */
+/* Translates the calls of the application for core/check: the stream, the block, and the order that
+ * a call proves. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@
 #include "shim/process/log.h"
 #include "trace/unwind.h"
 
-/* Do the pools hold it? */
+/* Do the pools hold the address? */
 static bool is_there(const void *ptr)
 {
 	struct ss_found found;
@@ -70,15 +70,15 @@ static void start(void)
 	ss_check_state = ss_check_create(&options);
 	if (!ss_check_state)
 		return;
-	/* hipFree waits as the real call does, so that nothing is in flight where hipMalloc fills
-	 * padding. */
+	/* hipFree waits as the real call does, so that no work is pending on the bytes that
+	 * hipMalloc fills with padding. */
 	ss_options.free_sync = SS_FREE_SYNC_ALWAYS;
 	ss_unwind_init();
 	ss_unpack_open();
 	ss_check_report_open();
 	ss_checking = true;
 	ss_fault_watch();
-	ss_slow_reasons_add(1); /* each call has to come by here */
+	ss_slow_reasons_add(1); /* each call has to take the slow path */
 }
 
 static void count(const struct ss_finding *about, uint64_t padding, void *arg)
@@ -133,9 +133,9 @@ static void list_add(const struct ss_finding *about, uint64_t padding, void *arg
 	l->at[l->count++].padding = padding;
 }
 
-/* exit() is about to begin: the padding of what is still live is read. Other threads may go on, so
- * the blocks are listed before it is asked whether all work has ended: then all of this padding has
- * been filled. */
+/* exit() is about to begin: reads the padding of blocks that are still live. Other threads may go
+ * on, so the blocks are listed before the check that all work has completed: then all of this
+ * padding has been filled. */
 static void before_exit(void)
 {
 	struct list l = {0};
@@ -248,7 +248,8 @@ void ss_check_reset(void)
 
 /* ---- operands ------------------------------------------------------------------ */
 
-/* Is it memory of the pools that no block has? The pools give a block more than it asks for. */
+/* Is this memory of the pools outside all blocks? The pools give a block more bytes than
+ * requested. */
 static bool is_nobodys(const void *ptr)
 {
 	struct ss_finding about;
@@ -263,7 +264,7 @@ static bool is_nobodys(const void *ptr)
 	}
 }
 
-/* A wait for another device, and of that device for this, is not seen. */
+/* Waits between this device and another one are not seen. */
 static enum ss_check_access access_of(const struct ss_call *call, const struct ss_operand *o)
 {
 	return o->access == SS_MAY_WRITE || (call->kind & SS_CALL_PEERS) ? SS_CHECK_ANY :
@@ -300,16 +301,17 @@ bool ss_operand_use(struct ss_timeline *tl, const struct ss_operand *o)
 	} else if (!ss_check_is_device_memory(o->ptr)) {
 		bool pageable = !ss_check_is_host_memory(o->ptr);
 
-		/* The host may look at memory that the device writes, and so learn that the command
-		 * has ended, and with it all before it. A copy with memory that is not pinned may
-		 * make the host wait. From what the device only reads the host learns nothing. */
+		/* The host may look at memory that the device writes, and so learn that the
+		 * command, and all work before it, has completed. A copy with memory that is not
+		 * pinned may make the host wait. Memory that the device only reads tells the host
+		 * nothing. */
 		call->pageable |= pageable;
 		call->told |= pageable || o->access != SS_READS;
 		call->to_host |= o->access == SS_WRITES;
 		if (o->access == SS_WRITES)
 			call->host_to = o->ptr;
 	}
-	/* Behind each operand, as another thread may look before the call returns. */
+	/* Report after each operand, because another thread may look before the call returns. */
 	if (call->told)
 		ss_check_tell(ss_check_state, tl);
 	return fits;
@@ -346,7 +348,7 @@ static bool touch(struct ss_timeline *tl, enum ss_access access, const void *ptr
 	return ss_check_fits(ss_check_state, ptr, size, ss_call_name(), ss_call_stack());
 }
 
-/* What the node that the call made uses. */
+/* The operands of the node that the call made. */
 static const struct ss_operands *made(void)
 {
 	static const struct ss_operands unknown = {.lost = true};
@@ -371,7 +373,7 @@ bool ss_check_access(struct ss_timeline *tl, enum ss_access access, const void *
 	return !size || touch(tl, access, ptr, size, rows);
 }
 
-/* Bytes that come from the same distance come from the same place. */
+/* Bytes with the same distance to their source have the same source. */
 void ss_check_source(const void *dst, const void *src, bool even)
 {
 	struct ss_call *call = ss_call_of_thread();
@@ -386,7 +388,8 @@ void ss_check_source(const void *dst, const void *src, bool even)
 		call->kind |= SS_CALL_PEERS;
 }
 
-/* Elements that begin elsewhere have their bytes elsewhere. */
+/* The offset of the elements counts, because shifted elements have other bytes at the same
+ * place. */
 uint64_t ss_check_value_of(const void *dst, uint64_t value, unsigned element)
 {
 	if (element != 1 && element != 2 && element != 4)
@@ -421,7 +424,7 @@ void ss_check_called(hipError_t err)
 	/* A call that failed has not used its operands. */
 	if ((call->pageable || err != hipSuccess) && call->stream)
 		ss_check_tell(ss_check_state, call->stream);
-	/* Of the others nobody promises whether they wait. */
+	/* For the other copies it is not documented whether they wait. */
 	if (call->stream && (call->kind & SS_CALL_COPIES)) {
 		if (call->to_host && err == hipSuccess)
 			ss_check_stream_synced(ss_check_state, call->stream, call->since);

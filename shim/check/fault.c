@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Page faults of the device. The HSA runtime tells one handler per process, so with SOMASHIM_CHECK
- * that is ours, and those of the program and of HIP are called by it. What they answer is what the
- * runtime gets: it says the address and ends the process, unless one of them has dealt with it.
- * No lock.
+ * Page faults of the device. The HSA runtime calls one handler per process. With SOMASHIM_CHECK
+ * this handler is ours, and it calls the handlers of the program and of HIP. The runtime gets their
+ * answer: it prints the address and ends the process, unless one of them has handled the fault. No
+ * lock.
  */
 #include <hsa/hsa_ext_amd.h>
 #include <stdlib.h>
@@ -21,8 +21,9 @@ static struct {
 	hsa_amd_system_event_callback_t _Atomic fn;
 	void *data;
 } theirs[HANDLERS_MAX];
-static atomic_int count; /* of them, or more */
-/* Whose handler does the runtime tell? A thread that finds it being registered waits. */
+static atomic_int count; /* number of handlers, or more */
+/* The owner of the handler that the runtime calls. A thread that finds the registration in progress
+ * waits. */
 static _Atomic enum { UNKNOWN, ASKING, OURS, NOT_OURS } whose;
 
 static hsa_status_t on_event(const hsa_amd_event_t *event, void *unused)
@@ -62,13 +63,13 @@ void ss_fault_watch(void)
 	if (!fn)
 		return;
 	status = fn(on_event, NULL);
-	/* Before hsa_init() the runtime refuses, and may be asked again. */
+	/* Before hsa_init() the runtime refuses, and a later call may succeed. */
 	atomic_store(&whose, status == HSA_STATUS_SUCCESS               ? OURS :
 			     status == HSA_STATUS_ERROR_NOT_INITIALIZED ? UNKNOWN :
 									  NOT_OURS);
 }
 
-/* HIP registers its own while it starts, which is before the checker does. */
+/* HIP registers its own handler while it starts, which is before the checker does. */
 __attribute__((visibility("default"))) hsa_status_t hsa_amd_register_system_event_handler(
 	hsa_amd_system_event_callback_t callback, void *data)
 {
@@ -76,7 +77,7 @@ __attribute__((visibility("default"))) hsa_status_t hsa_amd_register_system_even
 	register_fn *fn = real();
 	int at;
 
-	if (!fn) /* what the runtime says before hsa_init() */
+	if (!fn) /* the runtime's answer before hsa_init() */
 		return HSA_STATUS_ERROR_NOT_INITIALIZED;
 	if (callback && check && check[0])
 		ss_fault_watch();

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the nodes of graphs use, and so what a launch of a graph uses.
+ * The operands of the nodes of graphs, and so the operands of a launch of a graph.
  *
- * When a graph is instantiated, its nodes are read: kernels and memsets as the runtime tells them,
- * and copies as the program made them. Of a copy the runtime tells what is not so (releases differ:
- * nothing for those of hipMemcpyAsync, or what they were before they were changed), so copies are
- * noted here when they are added, captured or changed. From then on each call that changes the
- * executable graph is seen. A node that cannot be read makes the graph unknown.
+ * When a graph is instantiated, its nodes are read: kernels and memsets as the runtime describes
+ * them, and copies as the program made them. The runtime describes copies wrongly (releases differ:
+ * nothing for copies of hipMemcpyAsync, or their state before a change), so this file notes copies
+ * when they are added, captured or changed. From then on each call that changes the executable
+ * graph is seen. A node that cannot be read makes the graph unknown.
  *
- * Locks: `lock`; that of core/check is taken inside it, and so is the one of host_memory.c. No call
- * of the runtime is made under it.
+ * Locks: `lock`; the lock of core/check is taken inside it, and so is the lock of host_memory.c. No
+ * call of the runtime is made under `lock`.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@
 #include "shim/process/graph_nodes.h"
 #include "shim/process/real.h"
 
-/* A node, and what it uses. */
+/* A node, and its operands. */
 struct node {
 	hipGraphNode_t key;
 	bool disabled; /* by hipGraphNodeSetEnabled */
@@ -32,14 +32,17 @@ struct node {
 	UT_hash_handle hh;
 };
 
-/* A graph of which only the copies are kept, or an executable one with all that use memory. */
+/* A graph, with only its copies, or an executable graph, with all nodes that use memory. */
 struct graph {
 	const void *key;
-	unsigned long long capture; /* that made it, as the runtime counts; 0: none */
+	/* Number of the capture that made it, from the runtime; 0: none */
+	unsigned long long capture;
 	struct node *nodes;
-	bool opaque;                    /* it may wait for anything, and tell the host anything */
-	bool unread;                    /* some nodes cannot be read */
-	const struct ss_timeline *last; /* that it was launched on; it may be gone */
+	/* The graph may wait for anything, and tell the host anything */
+	bool opaque;
+	bool unread; /* some nodes cannot be read */
+	/* Stream of the last launch, which may have been destroyed */
+	const struct ss_timeline *last;
 	UT_hash_handle hh;
 };
 
@@ -77,7 +80,7 @@ static void graph_drop(struct graph **list, const void *key)
 	free(g);
 }
 
-/* A new record in place of what was known of this handle. NULL: host memory is out. */
+/* Makes a new record in place of the old facts about this handle. NULL: host memory is out. */
 static struct graph *graph_new(struct graph **list, const void *key)
 {
 	struct graph *g = calloc(1, sizeof(*g));
@@ -102,7 +105,7 @@ static struct node *node_find(const struct graph *g, hipGraphNode_t key)
 	return n;
 }
 
-/* Of a node that is there already the uses are replaced. */
+/* Adds a node; replaces the uses of a node that exists already. */
 static struct node *node_put(struct graph *g, hipGraphNode_t key, const struct ss_operands *uses)
 {
 	struct node *n = node_find(g, key);
@@ -138,7 +141,7 @@ void ss_check_graph_gone(hipGraph_t graph)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The nodes of a copy are in the order of those that they were copied from. */
+/* The nodes of a copied graph have the order of the original nodes. */
 void ss_check_graph_copied(hipGraph_t from, hipGraph_t to)
 {
 	size_t count, copies;
@@ -190,7 +193,7 @@ void ss_check_node_is(hipGraph_t graph, hipGraphNode_t node, const struct ss_ope
 	pthread_mutex_unlock(&lock);
 }
 
-/* The command that was captured last is the one that the next one will come after. */
+/* The next captured command will depend on the command that was captured last. */
 void ss_check_captured(hipStream_t stream, const struct ss_operands *uses)
 {
 	hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
@@ -224,7 +227,8 @@ static void read_kernel(const hipKernelNodeParams *p, struct ss_operands *uses)
 	ss_operands_of_kernel(uses, p->func, ss_kernel_is_host(p->func), p->kernelParams, p->extra);
 }
 
-/* The first row: of one of three dimensions, which is captured, the rest is not told. */
+/* Reads the first row: the runtime does not describe the rest of a captured memset of three
+ * dimensions. */
 static void read_memset(const hipMemsetParams *p, struct ss_operands *uses)
 {
 	struct ss_operand o = {
@@ -273,7 +277,7 @@ static void read_node(struct graph *x, hipGraph_t graph, hipGraphNode_t node)
 	case SS_NODE_HOST:
 	case SS_NODE_EVENT_WAIT: x->opaque = true; break;
 	case SS_NODE_EMPTY:
-	case SS_NODE_EVENT_RECORD: /* such an event is never known */
+	case SS_NODE_EVENT_RECORD: /* such an event never has a clock */
 	case SS_NODE_ALLOC:
 	case SS_NODE_FREE: return;
 	default: /* copies, of which there are several kinds */
@@ -340,7 +344,8 @@ void ss_check_exec_unknown(hipGraphExec_t exec)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The node uses something else from now on. One that used nothing is not known by its handle. */
+/* The node has other operands from now on. A node that used no memory is not known by its
+ * handle. */
 void ss_check_exec_node_is(hipGraphExec_t exec, hipGraphNode_t node, const struct ss_operands *uses)
 {
 	struct graph *x;
@@ -372,8 +377,8 @@ void ss_check_exec_enabled(hipGraphExec_t exec, hipGraphNode_t node, bool enable
 	pthread_mutex_unlock(&lock);
 }
 
-/* Its nodes may run beside each other, and all of them between what is before and behind the
- * launch on its stream. A graph may wait for its own last launch, whatever stream that was on. */
+/* The nodes of a launch may run beside each other, and all run between the work before and the work
+ * after the launch on its stream. A graph may wait for its own last launch, on any stream. */
 void ss_check_graph(struct ss_timeline *tl, hipGraphExec_t exec)
 {
 	bool opaque = false, unread = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The tool `guard`: blocks that end where memory ends, which core/backing/guard.c makes. No
- * lock. */
+/* The tool `guard`: blocks that end at the end of their mapping, which core/backing/guard.c makes.
+ * No lock. */
 #include <stdatomic.h>
 
 #include "shim/check/checker.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that the host and the device both see, by address. Through it a kernel can tell the host
- * something, or wait for it. Beside it stands memory of graphs, through which it cannot.
+ * Memory that the host and the device both see, by address. Through such memory a kernel can signal
+ * the host, or wait for it. The table also has memory of graphs, through which a kernel cannot.
  *
  * Locks: `lock`, a leaf.
  */
@@ -22,7 +22,7 @@ struct range {
 	enum kind kind;
 };
 
-/* One that was freed, and where. */
+/* A freed range, and the site of its free. */
 struct gone {
 	struct range was;
 	struct ss_check_site site;
@@ -103,7 +103,7 @@ bool ss_check_host_memory_end(void *ptr, const struct ss_check_site *site)
 	return begins;
 }
 
-/* The lock is held. The latest; NULL: there is none. */
+/* The lock is held. The latest freed range at ptr; NULL: there is none. */
 static struct gone *gone_find(const void *ptr)
 {
 	for (uint64_t i = gones; i-- && gones - i <= GONE_MAX;)
@@ -139,7 +139,7 @@ void ss_check_host_memory_back(const void *ptr)
 		add((void *)back.was.base, back.was.end - back.was.base, back.was.kind);
 }
 
-/* False: it is in no range. */
+/* False: ptr is in no range. */
 static bool find(const void *ptr, struct range *out)
 {
 	struct range key = {.base = (uintptr_t)ptr, .end = (uintptr_t)ptr + 1};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The tools `init` and `unused`. Each new block is filled with a word of its own, in the order of
- * the stream that allocates. If a copy to the host still carries nothing else, nobody has written
- * what it copies; and if a block has nothing else when it is freed, nobody has ever written there.
- * A fill that failed is no word at all, so nothing is said.
+ * the stream that allocates. If a copy to the host carries only this word, the copied bytes were
+ * never written. If a freed block contains only this word, the block was never written. A block
+ * whose fill failed has no word, so it makes no finding.
  *
- * On the software device kernels do not run, so there a launch counts as a write to every block.
+ * On the software device kernels do not run, so a launch there counts as a write to every block.
  *
  * No lock.
  */
@@ -22,9 +22,10 @@
 #include "shim/process/current_device.h"
 #include "shim/process/real.h"
 
-#define BYTES_MOST ((size_t)64 << 20) /* of larger ones nothing is read */
+#define BYTES_MOST ((size_t)64 << 20) /* larger blocks are not read */
 
-static _Atomic uint64_t newest, written; /* numbers of blocks: the last one, and that at a launch */
+/* Numbers of blocks: the last one, and the last one at a launch */
+static _Atomic uint64_t newest, written;
 
 static uint32_t word_of(uint64_t block)
 {
@@ -68,7 +69,7 @@ void ss_init_fill(struct ss_timeline *tl, void *ptr)
 	(void)ss_fill_words(tl, ptr, word_of(about.block), about.size / sizeof(uint32_t));
 }
 
-/* How many of the bytes, which begin at about->address, are as they were at first. */
+/* The number of bytes, from about->address on, that still have their first value. */
 static size_t bytes_left(const unsigned char *bytes, size_t count, const struct ss_finding *about)
 {
 	uint64_t at = about->address - about->base, end = about->size / 4 * 4;
@@ -95,7 +96,7 @@ static void compare_copy(const unsigned char *bytes, size_t count, const struct 
 		ss_check_changed(ss_check_state, &f, f.address - f.base, left);
 }
 
-/* Memory that is not ours: is it the host's? */
+/* Is this memory, which is not ours, host memory? */
 static bool is_host(const void *ptr)
 {
 	hipPointerAttribute_t a;
@@ -107,7 +108,7 @@ static bool is_host(const void *ptr)
 	err = REAL(hipPointerGetAttributes, &a, ptr);
 	if (err != hipSuccess)
 		ss_rocm_error_restore(earlier, err);
-	/* Up to 5.x it is an error to ask for memory that is neither pinned nor of a device. */
+	/* Up to 5.x this query is an error for memory that is neither pinned nor of a device. */
 	return err != hipSuccess || a.hostPointer || !a.devicePointer;
 }
 
@@ -115,7 +116,7 @@ void ss_init_copied(struct ss_timeline *tl, const void *from, size_t bytes, cons
 {
 	struct ss_finding about;
 
-	/* Of a few bytes a program may well write the word. */
+	/* A program may well write the same word in a few bytes. */
 	if (!is_on() || !(ss_options.check & SS_CHECK_INIT) || bytes < 16 || bytes > BYTES_MOST)
 		return;
 	(void)ss_check_block(ss_check_state, from, &about);

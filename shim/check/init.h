@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The tools `init` and `unused`: what is copied to the host, or freed, and was never written. Any
- * thread. */
+/* The tools `init` and `unused`: bytes that are copied to the host, or freed, and were never
+ * written. Any thread. */
 #ifndef SS_SHIM_CHECK_INIT_H
 #define SS_SHIM_CHECK_INIT_H
 

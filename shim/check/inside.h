@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of this folder share. */
+/* Functions that the files of this folder share. */
 #ifndef SS_SHIM_CHECK_INSIDE_H
 #define SS_SHIM_CHECK_INSIDE_H
 
@@ -11,17 +11,17 @@
 
 extern struct ss_check *ss_check_state SS_HIDDEN;
 
-#define SS_CHECK_STACKS 65536u /* the most that there are */
+#define SS_CHECK_STACKS 65536u /* the largest number of call stacks */
 /* Number of the caller's call stack without the frames of this library; 0: unknown, or too many.
- * `bounds` are the thread's, and begin with zeros. */
+ * `bounds` belongs to the thread, and starts as zeros. */
 uint32_t ss_check_stack(struct ss_stack_bounds *bounds);
-/* A return address; or, if it is 0, a frame of Python, of which the rest tells. */
+/* A return address; or, if it is 0, a frame of Python, which the other fields describe. */
 struct ss_check_frame {
 	uintptr_t ip;
 	char *function, *file; /* NULL: host memory was out */
 	uint32_t line;
 };
-/* Its frames, innermost first. Returns how many there are. */
+/* The frames of a call stack, innermost first. Returns their number. */
 uint32_t ss_check_stack_frames(uint32_t id, const struct ss_check_frame **frames);
 
 /* Opens the file of SOMASHIM_CHECK_FILE. */
@@ -31,12 +31,12 @@ void ss_check_report_finding(const struct ss_finding *f, void *unused);
 /* The end of the report. */
 void ss_check_report_end(bool leaks);
 
-/* The device's faults are told from now on, if the runtime lets us. */
+/* Faults of the device are reported from now on, if the runtime allows that. */
 void ss_fault_watch(void);
 
 struct ss_check_skipped {
-	uint64_t kernels; /* launches of which the arguments are not known */
-	uint64_t graphs;  /* launches of graphs with nodes that cannot be looked into */
+	uint64_t kernels; /* launches with unknown arguments */
+	uint64_t graphs;  /* launches of graphs with nodes that cannot be read */
 	uint64_t bytes;   /* blocks whose padding, or bytes after the free, were not compared */
 };
 void ss_check_skips(struct ss_check_skipped *out);

@@ -38,8 +38,8 @@ void ss_operands_of_kernel(struct ss_operands *o, const void *function, bool hos
 		o->lost = true;
 }
 
-/* Memory that is not ours may be the host's, whoever made it visible. A word of a structure need be
- * no pointer. */
+/* Memory that is not ours may be host memory, which any call may have made visible. A word of a
+ * structure need not be a pointer. */
 static bool talks(const struct ss_operand *o)
 {
 	if (o->kind == SS_OPERAND_RANGE || o->ours)
@@ -59,7 +59,7 @@ bool ss_operands_talk(struct ss_operands *o)
 	return any || (o->lost && ss_check_any_host_memory());
 }
 
-/* Does SOMASHIM_CHECK_KERNEL mean this kernel? */
+/* Does SOMASHIM_CHECK_KERNEL select this kernel? */
 static bool is_meant(const char *kernel)
 {
 	const char *pattern = ss_options.check_kernel;
@@ -79,7 +79,7 @@ void ss_operands_use(struct ss_timeline *tl, const struct ss_operands *o)
 			(void)ss_operand_use(tl, &o->at[i]);
 }
 
-/* Is it one of the first launches, if only those are to be checked? */
+/* Is this launch one of the first, if only these are to be checked? */
 static bool is_launch_meant(const struct ss_operands *o)
 {
 	static _Atomic uint64_t launches;
@@ -103,8 +103,8 @@ void ss_check_kernel(struct ss_timeline *tl, const void *function, bool host, vo
 	ss_operands_of_kernel(uses, function, host, args, extra);
 	if (uses->lost)
 		ss_check_skip_kernel();
-	/* It may tell the host how far it is, and wait for what the host does then, in front of its
-	 * accesses, too. */
+	/* The kernel may signal its progress to the host, and wait for the host's next actions,
+	 * even before its accesses. */
 	talk = ss_operands_talk(uses);
 	if (talk)
 		ss_check_stream_opaque(tl, true, false);

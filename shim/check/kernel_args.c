@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The layouts of kernels by name. Two code objects may have kernels of one name, of several devices
- * or of several versions of a module: if their layouts differ, the kernel is not known.
+ * or of several versions of a module: if their layouts differ, the kernel counts as unknown.
  *
  * Locks: `lock`, a leaf.
  */
@@ -31,7 +31,7 @@
 struct kernel {
 	UT_hash_handle hh;
 	bool ambiguous;
-	/* The file that it was read of first, as the linker knows it; NULL: none */
+	/* The file from which the layout was first read, as the linker knows it; NULL: none */
 	const void *from;
 	uint32_t count;
 	struct ss_kernel_arg *arg;
@@ -40,12 +40,13 @@ struct kernel {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kernel *kernels;
-static unsigned long long looked_at = ~0ull; /* how many objects had been loaded at the last look */
+/* Number of objects that had been loaded at the last look */
+static unsigned long long looked_at = ~0ull;
 
-/* Files that were read because a kernel of theirs was launched. */
+/* Files that were read because one of their kernels was launched. */
 struct file {
 	const void *map;
-	unsigned long long adds; /* how many objects had been loaded by then */
+	unsigned long long adds; /* number of objects that had been loaded by then */
 	UT_hash_handle hh;
 };
 static struct file *files;
@@ -56,7 +57,7 @@ static bool same_layout(const struct kernel *k, const struct ss_kernel_layout *l
 {
 	bool same = k->count == l->count;
 
-	/* Not by memcmp(): a structure may have bytes that belong to no field. */
+	/* Fields are compared, not memory: a structure may have bytes that belong to no field. */
 	for (uint32_t i = 0; same && i < k->count; i++)
 		same = k->arg[i].offset == l->arg[i].offset && k->arg[i].size == l->arg[i].size &&
 		       k->arg[i].pointer == l->arg[i].pointer;
@@ -105,14 +106,14 @@ static const char *const *archs(void)
 
 	for (int dev = 0; !list[0] && dev < ss_rocm_devices; dev++)
 		if (!ss_rocm_arch(dev))
-			return NULL; /* it may be anything */
+			return NULL; /* any architecture is possible */
 	for (int dev = 0; !list[0] && dev < ss_rocm_devices; dev++)
 		list[count++] = ss_rocm_arch(dev);
 	return list;
 }
 
-/* How many bytes from the address on can be read: what is loaded need not be code, and may say of
- * itself whatever it likes. 0 also where there is no /proc. */
+/* The number of readable bytes from the address on: a loaded image need not be code, and its own
+ * sizes may be wrong. 0 also without /proc. */
 static size_t readable(const void *from)
 {
 	FILE *maps = from ? fopen("/proc/self/maps", "re") : NULL;
@@ -132,7 +133,7 @@ static size_t readable(const void *from)
 
 void ss_check_code(const void *image)
 {
-	/* __CudaFatBinary: magic, version, where the bundle is. */
+	/* __CudaFatBinary: magic, version, address of the bundle. */
 	struct {
 		uint32_t magic, version;
 		const void *binary;
@@ -140,7 +141,8 @@ void ss_check_code(const void *image)
 
 	size_t size = readable(image), length;
 
-	/* No more is read than what was read so far says is there: it may be a short string. */
+	/* Each read goes only as far as the bytes before it allow, because the image may be a short
+	 * string. */
 	if (size < sizeof(wrapped.magic))
 		return;
 	memcpy(&wrapped.magic, image, sizeof(wrapped.magic));
@@ -199,7 +201,7 @@ static void sections_read(const uint8_t *file, size_t size, const void *map)
 	}
 }
 
-/* A file that is a code object itself, or has some in it; `map`: as the linker knows it. */
+/* Reads a file that is a code object, or contains some; `map`: the file as the linker knows it. */
 static void file_read(const char *path, bool whole, const void *map)
 {
 	int fd = ss_regular_open(path);
@@ -262,8 +264,8 @@ static int count_objects(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-/* Reads the files that were loaded since the last look. Files that were read before say the same
- * again. */
+/* Reads the files that were loaded since the last look. Files that were read before only repeat
+ * their facts. */
 static void look(void)
 {
 	unsigned long long adds = 0;
@@ -273,7 +275,8 @@ static void look(void)
 	pthread_mutex_lock(&lock);
 	if (adds != looked_at) {
 		pthread_mutex_unlock(&lock);
-		dl_iterate_phdr(collect, &p); /* not under the lock: this takes the linker's */
+		/* Not under `lock`: this call takes the linker's lock */
+		dl_iterate_phdr(collect, &p);
 		pthread_mutex_lock(&lock);
 		looked_at = p.adds;
 		for (size_t i = 0; i < p.count; i++)
@@ -307,7 +310,7 @@ bool ss_kernel_is_host(const void *function)
 	return name && name[0];
 }
 
-/* Reads the file that a host function is in, once. Returns that file, as the linker knows it. */
+/* Reads the file of a host function, once. Returns that file, as the linker knows it. */
 static const void *look_beside(const void *function)
 {
 	unsigned long long adds = 0;
@@ -349,9 +352,8 @@ static struct kernel *kernel_find(const char *name)
 	return k;
 }
 
-/* The layout of a kernel, whose record is never freed. NULL: it is not known. Of a host function
- * its own file says it, so that those of large libraries of which no kernel is launched need not be
- * read. */
+/* The layout of a kernel, whose record is never freed. NULL: unknown. The file of a host function
+ * has its layout, so large libraries whose kernels are never launched need not be read. */
 static const struct kernel *kernel_of(const void *function, bool host)
 {
 	const char *name = function ? name_of(function, host) : NULL;
@@ -385,8 +387,9 @@ static const char *packed_of(void *const *extra, size_t *size)
 	return buffer;
 }
 
-/* Is this what the kernel is for? It has no other argument that it only reads, or only writes, as
- * it does this one. One with more than two pointers may have some that it seldom uses. */
+/* Does the kernel surely use this argument? It does if it has no other argument with the same
+ * access (only reads, or only writes). A kernel with more than two pointers may have some that it
+ * seldom uses. */
 static bool is_sole(const struct kernel *k, const struct ss_kernel_arg *a)
 {
 	unsigned same = 0, pointers = 0;

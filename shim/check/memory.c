@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Allocations and frees: of blocks with their padding, of the host's memory, of pools. */
+/* Allocations and frees of blocks with their padding, of host memory, and of pools. */
 #include <string.h>
 
 #include "shim/check/call.h"
@@ -93,7 +93,8 @@ void ss_check_freed(struct ss_timeline *tl, void *ptr, bool ok)
 
 	if (!ok && ss_check_not_freed(ptr))
 		return;
-	if (!tl && ss_check_is_pinned(ptr)) /* hipFree, which some releases let do it */
+	/* hipFree, which some releases allow for pinned memory */
+	if (!tl && ss_check_is_pinned(ptr))
 		ss_check_wrong_free(ss_check_state, ptr, ss_call_name(), ss_call_stack());
 	else if (!ok && ss_check_host_memory_was(ptr, &first))
 		ss_check_freed_twice(ss_check_state, ptr, &first, ss_call_name(), ss_call_stack());

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists of what one command uses. */
+/* Lists of the operands of one command. */
 #include <stdlib.h>
 #include <string.h>
 

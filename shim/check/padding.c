@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Padding. It is read in the order of the stream that frees, if that certainly comes after the
- * fill: on the same stream, by events, or because the fill has completed. Blocks that hipFree frees
- * are read while the device is idle.
+ * Padding. The padding is read in the order of the stream that frees, if the read certainly comes
+ * after the fill: on the same stream, by events, or because the fill has completed. Blocks that
+ * hipFree frees are read while the device is idle.
  *
  * Locks: `lock`, a leaf.
  */
@@ -35,7 +35,7 @@ static bool is_on(void)
 
 size_t ss_padding_front(size_t front)
 {
-	/* It may have been set aside to align the block. */
+	/* The bytes may have been set aside to align the block. */
 	return !is_on()                       ? 0 :
 	       front < ss_options.check_front ? front :
 						(size_t)ss_options.check_front;
@@ -60,8 +60,8 @@ bool ss_padding_fill(struct ss_timeline *tl, void *ptr, size_t size, size_t fron
 
 /* ---- fills that the runtime has lost ---------------------------------------------- */
 
-/* A runtime may lose what is stored to memory that is new. So of each piece of memory the first
- * fills are read back, in the order of the stream, before the program has the block. */
+/* A runtime may lose stores to new memory. So the first fills of each piece of memory are read
+ * back, in the order of the stream, before the program gets the block. */
 #define PIECE_SHIFT 21
 #define FILLS_PROVED 32u
 #define LOST_MAX 1024u
@@ -162,7 +162,7 @@ static void compare_front(const unsigned char *bytes, size_t count, const struct
 		ss_read_compare(bytes, count, VALUE, about, -(uint64_t)count, SS_FAULT_OVERWRITTEN);
 }
 
-/* Is it the same block still? If not, another one may have its addresses. */
+/* Is the same block still live? If not, another block may have its addresses. */
 static bool is_live(const struct ss_finding *about)
 {
 	struct ss_finding now;
@@ -184,7 +184,7 @@ static void compare_live_front(const unsigned char *bytes, size_t count,
 		compare_front(bytes, count, about);
 }
 
-/* Has the padding certainly been filled before what tl's stream does next? */
+/* Is the fill of the padding certainly ordered before the next command of tl's stream? */
 static bool is_filled(struct ss_timeline *tl, const struct ss_finding *about)
 {
 	const struct ss_mark mark = {about->fill_slot, about->fill_n};
@@ -202,7 +202,7 @@ static bool read_later(struct ss_timeline *tl, const struct ss_finding *about, s
 	       (!padding || ss_read_later(tl, base + about->size, padding, about, compare));
 }
 
-/* While nothing is in flight that may write there. */
+/* Called while no pending work may write there. */
 static bool read_now(const struct ss_finding *about, size_t padding)
 {
 	const char *base = (const char *)(uintptr_t)about->base;
@@ -230,7 +230,7 @@ void ss_padding_read(struct ss_timeline *tl, const struct ss_finding *about, siz
 
 bool ss_padding_all_idle(void)
 {
-	/* No other thread can ask a per-thread stream, and after a bypass nothing is known. */
+	/* No other thread can query a per-thread stream, and after a bypass nothing is known. */
 	if (atomic_load(&thread_fills) || ss_distrusted(ss_core))
 		return false;
 	for (int ms = 0; ms < 1000; ms++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks that were freed and have not gone back to their pools. For the core they are live, so
- * nobody gets their bytes. The fill, the copy that looks at it and the free in the core are in this
- * order on the stream that freed the block, so whatever changed in between was written after the
- * free. Blocks of hipFree, for which the host has waited, are filled and read on a stream of ours,
- * for which it waits, too. What other processes may use is not held.
+ * Held blocks: blocks that were freed and have not returned to their pools. For the core they are
+ * live, so their bytes are not reused. The fill, the copy that reads it and the free in the core
+ * are in this order on the stream that freed the block, so any change in between was written after
+ * the free. Blocks of hipFree, for which the host has waited, are filled and read on a stream of
+ * ours, for which the host waits, too. Blocks that other processes may use are not held.
  *
  * Locks: `lock`; not held across a call into HIP or the core.
  */
@@ -26,7 +26,7 @@
 struct held {
 	struct ss_finding about;
 	struct ss_found found;
-	struct ss_timeline *tl; /* that freed it; NULL: hipFree */
+	struct ss_timeline *tl; /* stream of the free; NULL: hipFree */
 	UT_hash_handle hh;      /* by found.start */
 	struct held *next;
 };
@@ -38,10 +38,10 @@ struct queue {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* What hipFreeAsync freed, and what hipFree did. */
+/* Blocks that hipFreeAsync freed, and blocks that hipFree freed. */
 static struct queue queues[2] = {{.end = &queues[0].first}, {.end = &queues[1].first}};
 static struct held *by_start;
-static struct held *leaving; /* they have left their queue and are still being read */
+static struct held *leaving; /* blocks that have left their queue and are still being read */
 
 /* ---- queues; the lock is held ----------------------------------------------------- */
 
@@ -90,7 +90,7 @@ static bool may_hold(const struct ss_timeline *tl, const void *ptr, const struct
 
 	if (!(ss_options.check & SS_CHECK_POISON) || ss_capture_live() || ss_exiting())
 		return false;
-	/* That is unmapped at once. */
+	/* A guarded block is unmapped at once. */
 	if (!tl && (ss_options.check & SS_CHECK_GUARD) && ss_lookup(ss_core, ptr, &info) &&
 	    info.guarded)
 		return false;
@@ -101,8 +101,9 @@ static bool may_hold(const struct ss_timeline *tl, const void *ptr, const struct
 						!ss_ipc_exported(ss_core, ptr, place.serial));
 }
 
-/* On the stream of the free, or of hipFree on one of ours of the block's device. The handle of a
- * null stream means that of the current device, which need not be the block's. */
+/* Fills on the stream of the free, or for hipFree on a stream of ours on the block's device. The
+ * handle of a null stream means the null stream of the current device, which need not be the
+ * block's. */
 static bool fill(const struct held *h)
 {
 	void *at = (void *)(uintptr_t)h->about.base;
@@ -133,7 +134,7 @@ static bool read_back(const struct held *h, bool may_wait)
 	return good;
 }
 
-/* It is read and goes back. It is no longer in a queue. */
+/* Reads the block, which is no longer in a queue, and returns it to its pool. */
 static void leave(struct held *h, bool may_wait)
 {
 	struct held **at;
@@ -155,7 +156,7 @@ static void leave(struct held *h, bool may_wait)
 
 /* ---- all of them --------------------------------------------------------------------- */
 
-/* The oldest go until the rest is within the budget. */
+/* Returns the oldest blocks until the rest is within the budget. */
 static void shrink(struct queue *q, bool may_wait)
 {
 	struct held *h;

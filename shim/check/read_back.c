@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies to pinned memory, each with an event that tells when it has arrived.
+ * Copies to pinned memory, each with an event that marks its completion.
  *
  * Locks: `lock`, for the lists of slots and the streams; not held across a call into HIP.
  */
@@ -16,9 +16,9 @@
 #include "shim/process/real.h"
 
 #define SMALLEST 4096u
-#define GIVE_UP_MS 5000 /* the end of a wait in which nothing arrives */
+#define GIVE_UP_MS 5000 /* limit of a wait in which no copy completes */
 
-/* A copy that is on its way, and then waits to be used again. */
+/* A slot of a pending copy, or a slot that is free for reuse. */
 struct slot {
 	unsigned char *host; /* pinned */
 	size_t room;
@@ -54,7 +54,8 @@ static hipStream_t own(void)
 	if (!s && QUIET(hipStreamCreateWithFlags, &s, hipStreamNonBlocking) == hipSuccess) {
 		pthread_mutex_lock(&lock);
 		if (!own_stream[dev])
-			own_stream[dev] = s; /* of two threads the second leaves one unused */
+			/* A second thread at the same time leaves its stream unused */
+			own_stream[dev] = s;
 		pthread_mutex_unlock(&lock);
 	}
 	return s;
@@ -179,14 +180,14 @@ bool ss_read_later(struct ss_timeline *tl, const void *from, size_t count,
 
 	if (ss_waited(ss_core, tl))
 		return false;
-	/* The event has to be of the stream's device. */
+	/* The event has to belong to the stream's device. */
 	if (!ss_device_switch(&sw, ss_timeline_device(tl)))
 		return false;
 	s = copy(stream, from, count, about, fn);
 	good = s && QUIET(hipEventRecord, s->event, stream) == hipSuccess;
 	ss_device_restore(&sw);
 	if (good)
-		pend(s); /* else the copy may still be written: the slot is lost */
+		pend(s); /* otherwise the copy may still write to it: the slot is lost */
 	return good;
 }
 
@@ -202,7 +203,7 @@ bool ss_read_now(const void *from, size_t count, const struct ss_finding *about,
 	return true;
 }
 
-/* Takes the oldest slot if its copy has arrived. */
+/* Takes the oldest slot if its copy has completed. */
 static struct slot *arrived(void)
 {
 	struct slot *s;
@@ -239,11 +240,11 @@ static size_t count_pending(void)
 
 void ss_read_look(bool wait)
 {
-	/* Other threads may go on and add to them. */
+	/* Other threads may add pending copies meanwhile. */
 	size_t left = wait ? count_pending() : 0;
 	struct slot *s;
 
-	/* Beside a capture no event may be asked. */
+	/* While a stream captures no event may be queried. */
 	for (int ms = 0; !ss_capture_live(); ms++) {
 		while ((left || !wait) && (s = arrived())) {
 			s->fn(s->host, s->count, &s->about);
@@ -264,7 +265,7 @@ void ss_read_compare(const unsigned char *bytes, size_t count, unsigned char val
 	size_t first = count, bad = 0;
 
 	if (!count || (bytes[0] == value && !memcmp(bytes, bytes + 1, count - 1)))
-		return; /* as nearly always */
+		return; /* the usual case */
 	for (size_t i = 0; i < count; i++) {
 		if (bytes[i] == value)
 			continue;

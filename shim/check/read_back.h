@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes of the device, filled in the order of a stream, and copied back to the host to be compared.
- * A copy that is enqueued now is looked at in a later call, when it has arrived.
+ * Bytes of the device are filled in the order of a stream, and copied back to the host to be
+ * compared. A later call looks at the copy, when it has completed.
  *
  * Any thread. The last error of the calling thread stays as it was. No lock is held while a
  * function is called with the bytes.
@@ -12,11 +12,11 @@
 #include "core/check/check.h"
 #include "core/core.h"
 
-/* What a copy is good for: `count` bytes that `about` tells of. */
+/* The receiver of a copy: gets `count` bytes, which `about` describes. */
 typedef void ss_read_fn(const unsigned char *bytes, size_t count, const struct ss_finding *about);
 
-/* Fills on tl's stream; of NULL, on a stream of ours of the current device, and waits. False: the
- * runtime refused. */
+/* Fills on tl's stream. For NULL: fills on a stream of ours on the current device, and waits.
+ * False: the runtime refused. */
 bool ss_fill_bytes(struct ss_timeline *tl, void *at, unsigned char value, size_t count);
 /* The same with words. */
 bool ss_fill_words(struct ss_timeline *tl, void *at, uint32_t word, size_t count);
@@ -30,17 +30,17 @@ bool ss_read_later(struct ss_timeline *tl, const void *from, size_t count,
 bool ss_read_now(const void *from, size_t count, const struct ss_finding *about, ss_read_fn *fn);
 #define SS_READ_MAX ((size_t)1 << 30)
 
-/* Looks at what has arrived. `wait`: and waits for what is on its way, as long as something arrives
- * now and then. */
+/* Looks at completed copies. `wait`: also waits for pending copies, as long as copies complete now
+ * and then. */
 void ss_read_look(bool wait);
-/* Reports those of the bytes that are not `value`, as `fault` of the block. */
+/* Reports the bytes that differ from `value`, as `fault` of the block. */
 void ss_read_compare(const unsigned char *bytes, size_t count, unsigned char value,
 		     const struct ss_finding *about, uint64_t offset, enum ss_fault fault);
-/* A device was reset, which has freed pinned memory, events and streams of ours: none is used
- * again. */
+/* A device was reset, which has freed pinned memory, events and streams of ours: none of them is
+ * used again. */
 void ss_read_forget(void);
 
-/* Looks, without a wait, whether some of what was read back has arrived. */
+/* Looks at completed copies, without a wait. */
 static inline void ss_read_arrived(void)
 {
 	if (ss_options.check &

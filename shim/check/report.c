@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Findings as text in the log, or as lines of JSON in the file of SOMASHIM_CHECK_FILE, which
- * `somashim check` reads. A finding is written when it is made, so a program that crashes later has
- * said it. The lines of the file: {"kind": "finding", ..}, one each, in which a call stack has its
- * frames where its number, "stack", stands for the first time, and so has a stream its handle,
- * device and kind; at the end {"kind": "count",
- * ..} with how often a finding of this number was seen, if more than once, and {"kind": "summary",
- * ..}.
+ * `somashim check` reads. A finding is written when it is made, so it is not lost if the program
+ * crashes later. The lines of the file: {"kind": "finding", ..} for each finding. The first line
+ * with the number of a call stack, "stack", has its frames; the first line with a stream has its
+ * handle, device and kind. At the end {"kind": "count", ..} with the number of occurrences of a
+ * finding, if more than one, and {"kind": "summary", ..}.
  *
  * Locks: none of its own; core/check calls it under its lock.
  */
@@ -31,7 +30,7 @@ static struct ss_sink sink;
 static bool to_file;
 static pid_t owner;
 
-/* `somashim check` must not call a program right of which it was not told everything. */
+/* `somashim check` must not call a program correct if it did not get all findings. */
 static void count_unwritten(void)
 {
 	static atomic_bool counted;
@@ -185,7 +184,7 @@ static void put_json_python(FILE *out, const struct ss_check_frame *frame)
 	fprintf(out, ", \"line\": %" PRIu32, frame->line);
 }
 
-/* Frames stand where their stack is named first. */
+/* The first line that names a stack has its frames. */
 static void put_json_frames(FILE *out, uint32_t stack)
 {
 	static uint8_t written[SS_CHECK_STACKS / 8 + 1];
@@ -209,11 +208,12 @@ static void put_json_frames(FILE *out, uint32_t stack)
 	fputc(']', out);
 }
 
-/* What a stream is stands where its number stands first, too. */
+/* The first line with a stream's number describes the stream, too. */
 static void put_json_stream(FILE *out, const struct ss_check_stream *s)
 {
 	static const char *const kinds[] = {"null", "blocking", "non-blocking"};
-	static uint8_t written[4096]; /* of the first ones; others are told each time */
+	/* For the first streams; later ones are described each time */
+	static uint8_t written[4096];
 	const bool may_be = s->number < 8 * sizeof(written);
 
 	fprintf(out, ", \"stream\": {\"number\": %" PRIu64, s->number);
@@ -272,7 +272,7 @@ static void put_json(FILE *out, const struct ss_finding *f)
 	fprintf(out, "}\n");
 }
 
-/* How often a finding was seen that was told the first time. */
+/* Writes the number of occurrences of a finding, which was reported once. */
 static void put_count(FILE *out, const struct ss_finding *f)
 {
 	if (!to_file)
@@ -283,8 +283,8 @@ static void put_count(FILE *out, const struct ss_finding *f)
 
 /* ---- both ----------------------------------------------------------------------- */
 
-/* One write, so that lines of threads and processes do not mix. `put` asks whether it is to the
- * file. */
+/* Uses one write, so that lines of threads and processes do not mix. `put` checks whether it writes
+ * to the file. */
 static void put_whole(void (*put)(FILE *, const struct ss_finding *), const struct ss_finding *f)
 {
 	char *text = NULL;

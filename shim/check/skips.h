@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts what was not looked into, for the summary. */
+/* Counts skipped checks, for the summary. */
 #ifndef SS_SHIM_CHECK_SKIPS_H
 #define SS_SHIM_CHECK_SKIPS_H
 

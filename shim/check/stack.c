@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call stacks of findings. Each different one is kept once. A stack is a return address in each
- * frame; names come when a finding is written. The unwinder is asked for stacks that are not known
- * yet, and for one in VERIFY_EVERY of the others (steps.h). The frames of a Python program are read
- * once, with their names, as they may be gone later.
+ * Call stacks of findings. Each different stack is kept once, as the return addresses of its
+ * frames; their names are found when a finding is written. The unwinder runs for stacks that are
+ * not known yet, and for one in VERIFY_EVERY of the others (steps.h). The frames of a Python
+ * program are read once, with their names, because they may be gone later.
  *
  * Locks: `lock`, a leaf.
  */
@@ -16,7 +16,7 @@
 #include "trace/python.h"
 
 #define FRAMES_MAX 24u
-#define FRAMES_OWN 16u /* in front of the caller's */
+#define FRAMES_OWN 16u /* frames before the caller's */
 #define VERIFY_EVERY 256u
 
 struct stack {
@@ -132,8 +132,8 @@ static bool stack_add(struct stack *s, size_t size)
 	return true;
 }
 
-/* The number of a known stack. With `fresh`, that one becomes known if it was not; it is dropped
- * otherwise. 0: there is none. */
+/* The number of a known stack. With `fresh`: a new stack becomes known as `fresh`, which is dropped
+ * if the stack is known already. 0: there is none. */
 static uint32_t number_of(const struct walk *w, struct stack *fresh)
 {
 	size_t size = (w->count + w->python) * sizeof(w->ip[0]);

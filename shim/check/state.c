@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What all files of the checker look at: whether it runs, and what it did not look into. */
+/* State for all files of the checker: whether it runs, and counts of skipped checks. */
 #include <stdatomic.h>
 
 #include "shim/check/checker.h"

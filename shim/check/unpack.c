@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libz and libzstd by their functions: somashim is linked to neither. There may be anything behind
- * the packed stream, so both are asked in ways that look for its end. No lock.
+ * libz and libzstd by their functions: somashim is linked to neither. Any bytes may follow the
+ * packed stream, so both libraries are called in ways that look for its end. No lock.
  */
 #include <dlfcn.h>
 #include <limits.h>
@@ -73,7 +73,7 @@ static bool unpack_zlib(const uint8_t *data, size_t size, uint8_t *out, size_t r
 		in += give - z.avail_in;
 		filled += take - z.avail_out;
 		if (result == 0 && give == z.avail_in && take == z.avail_out)
-			break; /* it gets no further */
+			break; /* no progress */
 	}
 	inflate_end(&z);
 	return result == ZLIB_STREAM_END && filled == room;

@@ -5,7 +5,7 @@
 
 #include "core/check/code_object.h"
 
-/* Finds them. Once, under no lock, since it takes that of the loader. */
+/* Finds the libraries. Call it once, under no lock, since it takes the loader's lock. */
 void ss_unpack_open(void);
 /* An ss_unpack_fn. Any thread. */
 bool ss_unpack(enum ss_packing how, const void *data, size_t size, void *out, size_t room);

@@ -9,7 +9,7 @@
 #include "shim/process/log.h"
 #include "shim/process/service.h"
 
-/* Memory of hipMalloc is hip-backed unless another backing that can serve it is asked for. */
+/* Memory of hipMalloc is hip-backed, unless the user chose another backing that can serve it. */
 static void print_backing(FILE *f, int dev)
 {
 	enum ss_backing is = (enum ss_backing)ss_options.backing;
@@ -30,7 +30,7 @@ static void print_backing(FILE *f, int dev)
 	fputc('\n', f);
 }
 
-/* Composed in memory first, so that lines of other threads do not come between. */
+/* The banner is composed in memory first, so that other threads' lines do not mix with it. */
 void ss_banner(int devices)
 {
 	const struct ss_runtime *rt = ss_runtime();

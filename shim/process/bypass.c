@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Detects ways past the shim. Work that we do not see makes wrong what we conclude from the
- * work that we do see. So the first sign of such a way is logged, and from then on event
- * clocks and queries prove nothing, and hipFree waits for the device (ss_distrust).
+ * Detects bypasses: ways past the shim. Unseen work makes our conclusions from the seen work wrong.
+ * So the first sign of a bypass is logged, and from then on event clocks and queries prove nothing,
+ * and hipFree waits for the device (ss_distrust).
  *
  * The signs in the list of loaded objects are a second HIP runtime, an object that HIP is linked
  * into statically, and an object whose references to our entries are bound to the runtime
- * (RTLD_DEEPBIND). An address that such an object asks the loader for leaves no trace in that list;
- * its calls are noticed when a stream is used that nobody saw created (stream/timeline.c).
+ * (RTLD_DEEPBIND). An address that such an object gets from the loader leaves no trace in that
+ * list. The shim notices its calls when a stream is used that the shim did not see created
+ * (stream/timeline.c).
  *
- * Locks: none. Two threads that look at once find the same.
+ * Locks: none. Two threads that look at the same time find the same.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -29,7 +30,8 @@
 
 struct walk {
 	int runtimes;
-	struct dl_phdr_info runtime; /* the first; valid later, too, since it is never unloaded */
+	/* The first runtime; valid later, too, since it is never unloaded */
+	struct dl_phdr_info runtime;
 	char why[512];
 };
 
@@ -154,10 +156,10 @@ static bool is_runtime_code(const char *line, struct mapped *m)
 	       sscanf(line, "%*s %*s %lx %15s %lu", &m->offset, m->device, &m->inode) == 3;
 }
 
-/* How often a runtime's code is mapped. The loader's list shows one namespace only, so a runtime
- * that came by dlmopen() is found this way. A tool may have changed the protection of single pages,
- * which splits the mapping; its parts begin at different offsets of the file, two loads at the
- * same. */
+/* Counts the mappings of runtimes' code. The loader's list shows one namespace only; this count
+ * finds a runtime that was loaded by dlmopen(), too. A tool may have changed the protection of
+ * single pages, which splits the mapping. The parts of a split mapping begin at different offsets
+ * of the file, two loads at the same offset. */
 static int mapped_runtimes(void)
 {
 	FILE *f = fopen("/proc/self/maps", "re");
@@ -233,7 +235,7 @@ static int inspect(struct dl_phdr_info *info, size_t size, void *arg)
 	struct ss_elf elf;
 
 	(void)size;
-	/* Another interposer has to call the runtime behind us. */
+	/* Another interposer has to call the runtime that is after us in the list. */
 	if (is_us(info) || !ss_elf_dynamic(info, &elf) || ss_elf_exports(info, "hipMalloc"))
 		return 0;
 	name = bound_past(w, info, &elf, &registers);
@@ -274,7 +276,8 @@ unsigned long long ss_bypass_check(void)
 		dl_iterate_phdr(inspect, &w);
 	if (w.why[0])
 		ss_bypass_report("%s", w.why);
-	/* Last: another thread must not take the objects for checked before the report. */
+	/* This store is last: another thread must not take the objects for checked before the
+	 * report. */
 	atomic_store(&known, adds);
 	return adds;
 }
@@ -298,7 +301,7 @@ static int find_behind(struct dl_phdr_info *info, size_t size, void *arg)
 		*passed_us = true;
 		return 0;
 	}
-	/* 2: a runtime in front of us stops the walk. It may call another one. */
+	/* 2: a runtime in front of us stops the walk, and may call another one. */
 	return is_runtime(info) ? *passed_us ? 1 : 2 : 0;
 }
 

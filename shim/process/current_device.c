@@ -12,7 +12,7 @@ int ss_device_count(void)
 int ss_current_device(hipError_t *err)
 {
 	hipError_t e = hipSuccess;
-	int dev = 0; /* if there is but one, no other can be current */
+	int dev = 0; /* the only device is always the current one */
 
 	if (ss_device_count() != 1)
 		e = REAL(hipGetDevice, &dev);

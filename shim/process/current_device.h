@@ -8,8 +8,8 @@
 
 /* Devices of the process, as counted at the start; no call of HIP. */
 int ss_device_count(void);
-/* -1, and the reason in *err (NULL allowed), if there is none. Makes no call where only one device
- * exists. */
+/* The current device. -1, and the reason in *err (NULL allowed), if there is none. Makes no call if
+ * only one device exists. */
 int ss_current_device(hipError_t *err);
 
 /* Makes `dev` current for the calling thread until ss_device_restore(). False: it could not

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread that releases idle memory when it was idle for SOMASHIM_DECAY_MS.
+ * The decay thread: releases memory that was idle for SOMASHIM_DECAY_MS.
  *
- * The core calls wake() when memory becomes idle. The thread sleeps until the core says that it has
- * to look (ss_decay_next), and whenever it was awake it asks to be told of the next free. So idle
- * memory that is not due wakes nobody. When nothing is idle that could go, the thread looks once
- * more a while later, for a free that was a hit just then, and ends.
+ * The core calls wake() when memory becomes idle. The thread sleeps until the time of the next
+ * look, which the core gives (ss_decay_next). After each look the thread asks the core to report
+ * the next free. So idle memory that is not due wakes no thread. When no idle memory is left that
+ * could be released, the thread looks once more a while later, because a free may have been a hit
+ * meanwhile, and ends.
  *
- * Before a fork, at exit and around a reset of the device the thread is brought to where it makes
- * no call. All waits for it are bounded: it may be inside a call of the runtime that waits for a
- * kernel which the program started just then, and which never ends.
+ * Before a fork, at exit and around a reset of the device the thread is stopped at a point outside
+ * of all calls. All waits for the thread are bounded, because the thread may be inside a call of
+ * the runtime that waits for a kernel which the program has just started, and which never ends.
  *
  * Locks: `lock`, a leaf. It is not held across a call of the core or of HIP.
  */
@@ -29,22 +30,23 @@
 #include "shim/process/service.h"
 
 #define NEVER UINT64_MAX
-#define FAR_MS (1ull << 40) /* longer than anybody sleeps */
-/* It looks for the last time so long after the last but one, at least */
+#define FAR_MS (1ull << 40) /* longer than any sleep */
+/* The last look comes this long after the last but one, at least */
 #define LAST_LOOK_MS 100
-#define LEAST_MS 10         /* it sleeps so long where the clock does not tell */
-#define CAPTURE_MS 10       /* while a stream captures nothing is released: how often to ask */
+#define LEAST_MS 10         /* length of a sleep if the clock does not tell */
+/* Time between two tries while a stream captures, which forbids releases */
+#define CAPTURE_MS 10
 #define STACK (256 << 10)   /* bytes */
-#define PATIENCE_MS 1000    /* how long others wait for a call of the thread */
-/* The live page tells of frees that late, at most: a program that is silent may be killed */
+#define PATIENCE_MS 1000    /* limit of a wait of another thread for this thread's call */
+/* The live page shows a free after this time, at most: a silent program may be killed */
 #define SHOW_MS 100
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed; /* of what follows; its clock is CLOCK_MONOTONIC */
-static bool running;           /* there is a thread */
-static bool ending;            /* it ends after its next look, if nobody wakes it before */
-static bool working;           /* it is in the core or in HIP */
-static bool stopped;           /* it ends, and there will be no other */
+static bool running;           /* the thread exists */
+static bool ending;            /* the thread ends after its next look, unless it is woken before */
+static bool working;           /* the thread is in the core or in HIP */
+static bool stopped;           /* the thread ends, and no other is started */
 static unsigned paused;
 /* When the thread has to look for idle memory, and to show its figures; ms of CLOCK_MONOTONIC */
 static uint64_t look_at = NEVER, show_at = NEVER;
@@ -82,8 +84,8 @@ static uint64_t look(void)
 	for (int dev = 0; dev < ss_rocm_devices; dev++) {
 		if (ss_capture_live())
 			return CAPTURE_MS;
-		/* The thread stays on the device. To make another one current might wake that
-		 * one. */
+		/* The thread stays on the device, because making another device current might wake
+		 * that device. */
 		if (!ss_idle_bytes(ss_core, dev) || REAL(hipSetDevice, dev) != hipSuccess)
 			continue;
 		ms = ss_decay_next(ss_core, dev);
@@ -92,9 +94,9 @@ static uint64_t look(void)
 	return next;
 }
 
-/* Sleeps until something is due, and as long as the thread is paused. Returns the time that was
- * waited for. The program's clock may stand still. The kernel's does not, and would end each sleep
- * at once. Lock held. */
+/* Sleeps until something is due, and as long as the thread is paused. Returns the time at which the
+ * sleep was to end. The program's clock may stand still, but the kernel's goes on and would end
+ * each sleep at once. Lock held. */
 static uint64_t nap(void)
 {
 	struct timespec least = {.tv_nsec = LEAST_MS * 1000000}, end;
@@ -164,8 +166,8 @@ static void *run(void *arg)
 			continue;
 		if (ending)
 			break;
-		/* From here on a free calls wake(). One that is under way may not know that
-		 * yet. */
+		/* From here on a free calls wake(). A free that has already begun may not call
+		 * wake() yet. */
 		ending = true;
 		advance(&look_at,
 			ss_options.decay_ms > LAST_LOOK_MS ? ss_options.decay_ms : LAST_LOOK_MS);
@@ -177,7 +179,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* No signal of the program's arrives in the thread. Lock held. */
+/* The thread blocks all signals of the program. Lock held. */
 static bool start(void)
 {
 	sigset_t all, before;
@@ -190,7 +192,7 @@ static bool start(void)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	error = pthread_create(&thread, &attr, run, NULL);
-	if (error == EINVAL) /* the program has more thread-local variables than that */
+	if (error == EINVAL) /* the program's thread-local variables need more than STACK */
 		error = pthread_create(&thread, NULL, run, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
@@ -198,7 +200,8 @@ static bool start(void)
 	return !error;
 }
 
-/* Memory has become idle: the thread looks in `ms`, if it would not earlier. */
+/* Memory has become idle: makes the thread look in `ms` milliseconds, unless its next look is
+ * earlier. */
 static void wake(void *arg, uint64_t ms)
 {
 	bool failed = false;
@@ -250,7 +253,7 @@ static void before_fork(void)
 	ss_decay_thread_pause();
 }
 
-/* The child has no such thread, and HIP does not work in it. */
+/* The child has no such thread, and HIP does not work in the child. */
 static void in_child(void)
 {
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
@@ -264,7 +267,7 @@ void ss_decay_thread_stop(void)
 	struct timespec end;
 	bool join;
 
-	clock_gettime(CLOCK_REALTIME, &end); /* which this function takes */
+	clock_gettime(CLOCK_REALTIME, &end); /* the wait function takes this clock */
 	end.tv_sec += PATIENCE_MS / 1000;
 	pthread_mutex_lock(&lock);
 	/* A child by a fork that libc does not know of has no thread. */
@@ -284,8 +287,9 @@ void ss_decay_thread_init(void)
 		return;
 	if (!pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) &&
 	    !pthread_cond_init(&changed, &attr)) {
-		/* Handlers of fork() run in the reverse order. That of the records holds a lock
-		 * that the thread may need to come to its end, so it must be there already. */
+		/* Handlers of fork() run in the reverse order. The handler of the records holds a
+		 * lock that this thread may need to end, so that handler must be registered
+		 * first. */
 		(void)ss_thread_record();
 		pthread_atfork(before_fork, ss_decay_thread_resume, in_child);
 		ss_decay_watch(ss_core, wake, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `somashim dump` prints of a running process: who it is, its statistics and its live blocks,
- * the largest first.
+ * The output of `somashim dump` for a running process: its identity, its statistics and its live
+ * blocks, the largest first.
  *
  * Locks: none of its own.
  */

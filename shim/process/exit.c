@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ways out of service: exit() and fork().
+ * The end of service in a process: exit() and fork().
  *
  * The order at exit is: at_exit (early, while everything works), the program's destructors of
  * static objects, program_gone and unloaded (the destructors of a preload come before those of
  * libraries that the program links or opens), the destructors of these libraries, which may free
  * blocks, and of the runtime, and last_of_all.
  *
- * last_of_all is given to exit() by a constructor, and for no library. The loader runs the
- * constructors of what a program starts with before __libc_start_main(), which gives exit() the
- * loader's own function, the one that runs the destructors of all libraries. What was given first
- * runs last, in every release of glibc. Where somashim is loaded later, by dlopen(), its destructor
- * comes after last_of_all, and is the end.
+ * A constructor registers last_of_all with exit(), and for no library. The loader runs the
+ * constructors of the libraries that a program starts with before __libc_start_main(). That
+ * function registers the loader's function that runs the destructors of all libraries. The function
+ * registered first runs last, in every release of glibc. If somashim is loaded later, by dlopen(),
+ * its destructor comes after last_of_all, and is the end.
  *
  * Locks: none.
  */
@@ -41,9 +41,9 @@ void ss_exit_set_hook(void (*fn)(void))
 	atomic_store(&hook, fn);
 }
 
-/* A forked child passes everything on: HIP is undefined there once the parent used it, and
- * threads that the child does not have may hold our locks. A child of a process that has not
- * used HIP yet starts like any process. */
+/* A forked child passes everything on: HIP is undefined in the child once the parent used HIP, and
+ * threads that the child does not have may hold our locks. A child of a process that has not used
+ * HIP yet starts like any process. */
 static void in_child(void)
 {
 	int state = atomic_load(&ss_state);
@@ -55,7 +55,7 @@ static void in_child(void)
 }
 
 /* Runs early in exit(), because it is registered late. The hook may call HIP: the runtime was
- * loaded before this was registered, so it is torn down later. */
+ * loaded before this registration, so the runtime is torn down later. */
 static void at_exit(void)
 {
 	void (*fn)(void) = atomic_load(&hook);
@@ -76,14 +76,14 @@ void ss_exit_register(void)
 	atexit(at_exit);
 }
 
-/* Destructors of static objects may read what a hipFree has waited for. While they run, the
- * runtime is there if it was loaded with the program: functions that our constructor gives to
- * atexit() run after those destructors and before the runtime's. When a runtime that came by
- * dlopen() is torn down is not known, so then nothing is waited for. */
+/* Destructors of static objects may read memory whose commands a hipFree has waited for. While
+ * these destructors run, a runtime that was loaded with the program still works: functions that our
+ * constructor gives to atexit() run after these destructors and before the runtime's. The end of a
+ * runtime that was loaded by dlopen() is not known, so in that case no wait is made. */
 static atomic_bool exit_waits;
 
-/* How long work and calls that are in progress may take to end. Without us the process would end at
- * once, so a stream that never ends must not hold it up for long. */
+/* Limit of the wait for pending work and calls. Without us the process would end at once, so a
+ * stream that never becomes idle must not hold up the process for long. */
 #define IDLE_MS 5000
 
 static atomic_bool streams_unknown;
@@ -101,8 +101,8 @@ static bool any_must_unmap(void)
 	return false;
 }
 
-/* The device's own wait covers streams that cannot be asked, but it has no limit. So it comes
- * last. */
+/* The wait for the device covers streams that cannot be queried, but has no time limit. So this
+ * wait comes last. */
 static bool device_idle(int dev, unsigned *ms)
 {
 	struct ss_device_switch s;
@@ -131,9 +131,9 @@ static bool all_idle(void)
 	return true;
 }
 
-/* Where the runtime would crash at its end over mappings that are left (ROCm 6.x). Nothing is
- * unmapped while work that touches it may be in flight, or while a thread may submit some: by a way
- * that we do not see (ss_distrusted), or in a call that does not end. */
+/* Unmaps all memory if the runtime would crash at its end over remaining mappings (ROCm 6.x). No
+ * memory is unmapped while pending work may touch it, or while a thread may submit such work: by a
+ * way that we do not see (ss_distrusted), or in a call that does not end. */
 static void unmap_all(void)
 {
 	struct ss_device_switch s;
@@ -171,8 +171,8 @@ bool ss_exit_waits(void)
 	return atomic_load(&exit_waits) && !ss_tls.depth;
 }
 
-/* Is it active? That is the question of who set SOMASHIM_VERBOSE. `somashim run` says more at its
- * own end. */
+/* A user who set SOMASHIM_VERBOSE wants to know whether the shim is active. `somashim run` says
+ * more at its own end. */
 static void report_unused(void)
 {
 	struct ss_options *options = malloc(sizeof(*options));
@@ -197,8 +197,8 @@ static void report_unused(void)
 	free(options);
 }
 
-/* After all destructors, so no HIP call from here on. A thread that still runs may bring blocks of
- * ours until the process is gone. */
+/* Runs after all destructors, so no HIP call is allowed from here on. A thread that still runs may
+ * free blocks of ours until the process is gone. */
 static void end_of_process(void)
 {
 	int state = atomic_load(&ss_state);
@@ -209,7 +209,7 @@ static void end_of_process(void)
 		report_unused();
 	if (state != SS_ON && state != SS_EXITING)
 		return;
-	(void)ss_bypass_check(); /* what was loaded since the last look is said, too */
+	(void)ss_bypass_check(); /* reports objects that were loaded since the last look, too */
 	fflush(ss_shim_log_file());
 	ss_run_hook(SS_HOOK_END);
 	ss_shim_stats_write();

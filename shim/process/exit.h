@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The ways out of service: exit() and fork(). */
+/* The end of service in a process: exit() and fork(). */
 #ifndef SS_SHIM_EXIT_H
 #define SS_SHIM_EXIT_H
 
@@ -10,9 +10,9 @@ void ss_exit_register(void);
 /* `fn` runs when exit() begins, after the state has become EXITING; it may call HIP. One
  * function only; may be set again to the same. */
 void ss_exit_set_hook(void (*fn)(void));
-/* exit() has begun, but the HIP runtime has certainly not been torn down: hipFree can wait. */
+/* Has exit() begun, with the HIP runtime certainly not torn down? Then hipFree can wait. */
 bool ss_exit_waits(void);
-/* Streams are destroyed, and the core is not told because exit() has begun. */
+/* Streams are destroyed without a report to the core, because exit() has begun. */
 void ss_exit_streams_unknown(void);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <hip/hip_runtime_api.h>
 
-/* What hipGraphNodeGetType says from ROCm 5.7 on. Older headers have other numbers. */
+/* The node types of hipGraphNodeGetType from ROCm 5.7 on. Older headers have other numbers. */
 enum ss_graph_node_type {
 	SS_NODE_KERNEL,
 	SS_NODE_COPY,
@@ -23,10 +23,10 @@ enum ss_graph_node_type {
 	SS_NODE_COPY_TO,
 };
 
-/* A list that the caller frees; NULL: there are none, or they cannot be listed, which *good
- * says. */
+/* A list that the caller frees. NULL: there are no nodes (*good true), or they cannot be listed
+ * (*good false). */
 hipGraphNode_t *ss_graph_nodes(hipGraph_t graph, size_t *count, bool *good);
-/* An ss_graph_node_type, or another number; -1: it is not known. */
+/* An ss_graph_node_type, or another number; -1: unknown. */
 int ss_graph_node_type(hipGraphNode_t node);
 
 #endif

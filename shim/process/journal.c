@@ -3,8 +3,8 @@
  * The journal: one RMM CSV line per allocation and free. cli/readers/rmm_csv.c reads it.
  *
  * Lines are written inside calls of the application, so writing uses no lock, no heap and no stream
- * of stdio, and leaves errno alone. If a line cannot be written completely (a full disk), it is the
- * last, and this is reported once.
+ * of stdio, and leaves errno alone. A line that cannot be written completely (a full disk) is the
+ * last one, and the failure is reported once.
  */
 #include <errno.h>
 #include <inttypes.h>

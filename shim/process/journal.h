@@ -8,12 +8,13 @@
 
 struct ss_journal;
 
-/* Opens a journal, whose name is the first for `pattern` that is free (trace/file_name.h); NULL
- * with errno set on failure. Each line is one write(2) on an O_APPEND descriptor. So the log is
- * complete however the process ends, and lines of several threads never mix. `say` is called with
- * one line, without its newline, when the log ends early (a full disk, a reader that went). */
+/* Opens a journal under the first free name for `pattern` (trace/file_name.h); NULL with errno set
+ * on failure. Each line is one write(2) on an O_APPEND descriptor. So the log is complete even if
+ * the process is killed, and lines of several threads never mix. `say` is called with one line,
+ * without its newline, when the log ends early (a full disk, a reader that went). */
 struct ss_journal *ss_journal_open(const char *pattern, void (*say)(const char *line));
-/* The name of the journal if the first one was taken, or NULL. It lives as long as the journal. */
+/* The name of the journal if the first name was taken, or NULL. The name lives as long as the
+ * journal. */
 const char *ss_journal_other_name(const struct ss_journal *j);
 void ss_journal_close(struct ss_journal *j);
 /* Writes the line of an allocation, or of a free. */

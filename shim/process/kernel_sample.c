@@ -17,11 +17,11 @@
 #include "shim/process/outside.h"
 #include "trace/writer.h"
 
-/* Questions take this part of the program's time at most, and are so far apart at least. One looks
- * at all descriptors of the process. */
+/* Queries of the kernel take at most one part in COST_SHARE of the program's time, and are at least
+ * the time below apart. One query looks at all descriptors of the process. */
 #define COST_SHARE 500
 #define APART_NS 1000000000u
-#define GREW_NS 20000000u /* after the pools took memory: a peak may be brief */
+#define GREW_NS 20000000u /* least time after the pools grew, because a peak may be brief */
 
 static _Atomic uint64_t rest_high;
 static uint64_t asked_ns, cost_ns;      /* CLOCK_MONOTONIC; of one thread at a time */
@@ -35,8 +35,8 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Of what the kernel counts, what neither the pools nor counted calls explain. Managed memory may
- * lie on the host, so it explains nothing. */
+/* The rest: bytes that the kernel counts and that neither the pools nor counted calls explain.
+ * Managed memory may lie on the host, so it explains nothing. */
 static uint64_t rest_of(uint64_t all, int dev, uint64_t reserved)
 {
 	uint64_t known = reserved + ss_outside_bytes(dev, SS_TRACE_OUTSIDE_ARRAY) +

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the process shows of itself while it runs: its live page and the file of metrics. One thread
- * at a time brings them up to date, in a call of the application; others pass by.
+ * The live page of the process and its file of metrics. One thread at a time updates them, in a
+ * call of the application; other threads skip the update.
  *
- * Locks: none. `busy` is a turn, and nobody waits for it.
+ * Locks: none. `busy` marks the updating thread, and no thread waits for it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,8 +30,9 @@
 #include "trace/process_job.h"
 #include "core/statistics.h"
 
-/* Updates of the page take this part of the program's time at most, as far as that keeps them
- * between these times apart. An update that took long may just have been preempted. */
+/* Updates of the page take at most one part in COST_SHARE of the program's time, within the two
+ * limits below on the time between updates. The upper limit exists because a slow update may just
+ * have been preempted. */
 #define COST_SHARE 500
 #define PAGE_NS 1000000u
 #define PAGE_MOST_NS 100000000u
@@ -43,14 +44,14 @@ struct ss_live_page *_Atomic ss_live_shown;
 
 #define COLLECT_TRIES 1000
 
-/* The pools took memory since the figures of the page, or there was none */
+/* The pools grew, or an allocation failed, since the page's figures were taken */
 static atomic_bool grew;
 static atomic_bool busy; /* guards the rest */
 static struct ss_live_identity who;
 static struct ss_live_figures figures;
 static char metrics[1024];                       /* path; "": none are written */
 static struct ss_sink metrics_held = {.fd = -1}; /* the file there, locked: the name is ours */
-static unsigned metrics_number;                  /* in the name */
+static unsigned metrics_number;                  /* number in the name */
 static uint64_t metrics_due;                     /* CLOCK_MONOTONIC */
 static uint64_t clock_start, ns_start;           /* one moment on both clocks */
 
@@ -226,7 +227,7 @@ static void answer_dump(struct ss_live_page *page, uint32_t wanted)
 	atomic_store_explicit(&page->dump_done, wanted, memory_order_release);
 }
 
-/* From `ns` on, as ss_live_clock() will say. */
+/* Makes the page due at `ns`, converted to ss_live_clock(). */
 static void set_due(uint64_t ns)
 {
 	uint64_t now = ss_live_clock(), ticks = now - clock_start,
@@ -248,8 +249,8 @@ static void update(void)
 	uint64_t t0 = clock_ns(CLOCK_MONOTONIC), cost;
 	bool must = atomic_exchange(&grew, false), collected = collect();
 
-	/* The locks are held for moments only, and the program may be killed before its next
-	 * call. */
+	/* Try again: the locks are held for moments only, and the program may be killed before its
+	 * next call. */
 	for (int i = 0; must && !collected && i < COLLECT_TRIES; i++) {
 		sched_yield();
 		collected = collect();
@@ -276,11 +277,11 @@ void ss_live_serve(void)
 {
 	int saved = errno;
 
-	/* Again for a thread that grew meanwhile, and passed by. */
+	/* Repeat for a thread whose pool grew meanwhile, and which skipped its update. */
 	do {
 		if (atomic_exchange(&busy, true))
 			break;
-		SS_UNCANCELLED; /* it may be due before a call is served */
+		SS_UNCANCELLED; /* the page may be due before a call is served */
 		if ((uint32_t)getpid() == who.pid)
 			update();
 		else
@@ -325,7 +326,8 @@ void ss_live_start(void)
 	identify();
 	if (wanted) {
 		page = ss_live_create(ss_options.live, &who);
-		/* Where there is no /dev/shm nobody asked for a page. */
+		/* If only the default directory, /dev/shm, is missing, the user did not ask for a
+		 * page. */
 		if (!page &&
 		    (ss_options.verbose || strcmp(ss_options.live, SS_LIVE_DIRECTORY) != 0))
 			ss_shim_log("no page for somashim top in SOMASHIM_LIVE %s: %s",
@@ -364,7 +366,8 @@ void ss_live_forked(bool alone)
 		ss_cut_guard_end(page);
 		ss_live_leave(page);
 	}
-	ss_sink_close(&metrics_held); /* or the name would be ours as long as the child runs */
+	/* Otherwise the name would stay ours as long as the child runs */
+	ss_sink_close(&metrics_held);
 	atomic_store(&grew, false);
 	atomic_store(&busy, false);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the process shows of itself while it runs: its live page (SOMASHIM_LIVE) and the file of
- * metrics (SOMASHIM_METRICS). Calls of the application drive both: a call that is no hit looks at
- * the processor's counter and at the requests of readers.
+ * The live page of the process (SOMASHIM_LIVE) and its file of metrics (SOMASHIM_METRICS). Calls of
+ * the application drive both: a call that is no hit looks at the processor's counter and at the
+ * requests of readers.
  */
 #ifndef SS_SHIM_LIVE_H
 #define SS_SHIM_LIVE_H
@@ -23,7 +23,7 @@ extern _Atomic uint64_t ss_live_due __attribute__((visibility("hidden")));
 /* NULL: there is none. Never unmapped. */
 extern struct ss_live_page *_Atomic ss_live_shown __attribute__((visibility("hidden")));
 
-/* The processor's counter, or nanoseconds where it is unknown. */
+/* The processor's counter, or nanoseconds if the counter is unknown. */
 static inline uint64_t ss_live_clock(void)
 {
 	uint64_t ticks = ss_ticks();
@@ -35,7 +35,7 @@ static inline uint64_t ss_live_clock(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* Is there a page that somebody may read? */
+/* Is there a page that readers may read? */
 static inline bool ss_live_is_shown(void)
 {
 	return atomic_load_explicit(&ss_live_shown, memory_order_relaxed) != NULL;
@@ -46,7 +46,7 @@ static inline bool ss_live_asked(void)
 {
 	struct ss_live_page *p = atomic_load_explicit(&ss_live_shown, memory_order_acquire);
 
-	/* Both kinds of requests in one load each. */
+	/* Two loads read both kinds of requests. */
 	_Static_assert(offsetof(struct ss_live_page, dump_wanted) ==
 				       offsetof(struct ss_live_page, refresh_wanted) + 4 &&
 			       offsetof(struct ss_live_page, dump_done) ==
@@ -58,18 +58,19 @@ static inline bool ss_live_asked(void)
 
 /* Starts both, if the options say so. Once, when the core exists. Makes no HIP call. */
 void ss_live_start(void);
-/* Brings both up to date and answers requests, unless another thread is at it. Makes HIP calls. No
- * lock of ours held. */
+/* Updates both and answers requests, unless another thread is doing so. Makes HIP calls. No lock of
+ * ours held. */
 void ss_live_serve(void);
-/* The pools took memory of a device, or there was none: shows that before it returns, unless
- * another thread is at it, which then does so. No lock held. */
+/* The pools took memory of a device, or the device had none left. Updates the page before it
+ * returns. If another thread is updating the page, that thread shows this change, too. No lock
+ * held. */
 void ss_live_grew(void);
 /* The last figures, and the end of the page. No HIP call. */
 void ss_live_end(void);
 /* In a forked child, which has no page: the page is its parent's. `alone`: it has one thread. */
 void ss_live_forked(bool alone);
 
-/* At the begin of a call of the application. */
+/* Called at the start of a call of the application. */
 static inline void ss_live_tick(void)
 {
 	uint64_t due = atomic_load_explicit(&ss_live_due, memory_order_relaxed);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tells without a call whether the loader has added an object.
+ * Detects without a call whether the loader has added an object.
  *
- * A library that is loaded after the runtime has started and is never unloaded serves as a
- * mark: later objects stand behind it in the loader's list, so while it is the last entry
- * nothing was added. We use our own auditor, because it lies beside us and does nothing when
- * it is loaded like this.
+ * A library that is loaded after the runtime has started and is never unloaded serves as a mark:
+ * later objects follow the mark in the loader's list, so no object was added while the mark is the
+ * last entry. The mark is our own auditor, because its file lies beside ours and it does nothing
+ * when it is loaded in this way.
  *
  * Objects of dlmopen() are in another list. Since glibc 2.35 _r_debug.r_version is 1 as long
  * as there is no such list; with an older glibc the mark is not used.

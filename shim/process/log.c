@@ -21,7 +21,8 @@
 
 static FILE *_Atomic log_file;
 static struct ss_sink sink;
-static bool stderr_closed; /* when the program began: what has its number later is no stderr */
+/* Stderr was closed when the program began, so a later descriptor of that number is no stderr */
+static bool stderr_closed;
 
 /* Asks the kernel: another preloaded library may wrap fcntl, and its constructor may run later. */
 __attribute__((constructor)) static void look_at_stderr(void)
@@ -29,8 +30,8 @@ __attribute__((constructor)) static void look_at_stderr(void)
 	stderr_closed = syscall(SYS_fcntl, STDERR_FILENO, F_GETFD) < 0;
 }
 
-/* The log's device is full or broken, which it stays: from now on messages go to stderr. The
- * stream that calls this is locked, so the line is written past it. */
+/* The log's device is full or broken, and stays so: from now on messages go to stderr. The stream
+ * that calls this function is locked, so the line is written past the stream. */
 static void leave_log(int error)
 {
 	struct ss_sink now;
@@ -60,7 +61,7 @@ static ssize_t put(void *cookie, const char *text, size_t size)
 	}
 	if (!stderr_closed && ss_sink_borrow(&now, STDERR_FILENO))
 		n = ss_sink_write(&now, text, size);
-	return n < 0 ? (ssize_t)size : n; /* dropped: nobody can read it later either */
+	return n < 0 ? (ssize_t)size : n; /* drop the text: nobody can read it later either */
 }
 
 void ss_shim_log_write(const char *text, size_t size)

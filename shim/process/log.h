@@ -10,7 +10,7 @@
 void ss_shim_log_open(void);
 /* The stream to write to; stderr before ss_shim_log_open(). Never closed. */
 FILE *ss_shim_log_file(void);
-/* One line with "somashim: " in front. Any thread. */
+/* Writes one line, after the prefix "somashim: ". Any thread. */
 void ss_shim_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Writes text past the stream of the log. A signal handler may call it. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Limits the reports of out of memory. Programs probe for the largest size that fits, and retry
- * what failed, so that reports come by the thousand. The first few say all there is to say.
+ * failed allocations, which makes thousands of reports. The first few contain everything.
  *
  * Locks: none.
  */

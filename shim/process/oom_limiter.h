@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How much is printed about an allocation that failed. */
+/* The amount of text about an allocation that failed. */
 #ifndef SS_SHIM_OOM_LIMITER_H
 #define SS_SHIM_OOM_LIMITER_H
 
@@ -9,14 +9,15 @@
 #include "core/statistics.h"
 
 enum ss_oom_print {
-	SS_OOM_PRINT_FULL,  /* the whole report */
-	SS_OOM_PRINT_LAST,  /* the whole report, and that further failures are only counted */
+	SS_OOM_PRINT_FULL, /* the whole report */
+	/* The whole report, with a note that further failures are only counted */
+	SS_OOM_PRINT_LAST,
 	SS_OOM_PRINT_COUNT, /* one line with the number of failures so far */
 	SS_OOM_PRINT_NOTHING,
 };
 
-/* Counts one more failure in *failures and says what to print about it; *count gets the number
- * of failures including this one. Any thread may call it at any time. */
+/* Counts one more failure in *failures and returns the amount of text to print about it; *count
+ * gets the number of failures including this one. Any thread may call it at any time. */
 enum ss_oom_print ss_oom_print(enum ss_oom_reports which, _Atomic uint64_t *failures,
 			       uint64_t *count);
 

@@ -100,8 +100,8 @@ static void put_all(struct ss_core *core, const struct ss_oom *oom, bool last, F
 		      out);
 }
 
-/* In memory first, so that reports of several threads do not mix. Where there is no host memory
- * for that either, it is written as it comes. */
+/* The report is composed in memory, so that reports of several threads do not mix. Without host
+ * memory for that, the report is written piece by piece. */
 void ss_shim_oom_report(struct ss_core *core, const struct ss_oom *oom)
 {
 	static _Atomic uint64_t failures;

@@ -117,7 +117,7 @@ void ss_outside_reset(int dev)
 	HASH_ITER(hh, table, o, next) {
 		if (o->dev == dev && o->kind != SS_TRACE_OUTSIDE_HOST) {
 			HASH_DEL(table, o);
-			o->hh.next = gone; /* it is in no table */
+			o->hh.next = gone; /* the element is in no table */
 			gone = o;
 		}
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the real functions behind our exports, once.
+ * Finds the real functions of our exports, once.
  *
- * Locks: publish_lock, while the result is stored. The loader is asked without it, because a
- * thread may come here from a constructor that runs under the loader's lock.
+ * Locks: publish_lock, while the result is stored. The loader is asked without this lock, because a
+ * thread may call from a constructor that runs under the loader's lock.
  */
 #include <pthread.h>
 #include <stdatomic.h>

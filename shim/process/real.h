@@ -10,7 +10,7 @@
 #include "driver/rocm/guard.h"
 #include "shim/entries.h"
 
-/* One pointer per intercepted symbol and per helper; NULL where this release lacks it. */
+/* One pointer per intercepted symbol and per helper; NULL if this release lacks it. */
 struct ss_real {
 #define E(kind, extra, name, node, since, params, args) hipError_t (*name) params;
 	SS_ENTRIES(E)
@@ -22,8 +22,8 @@ struct ss_real {
 
 extern struct ss_real ss_real __attribute__((visibility("hidden")));
 
-/* Finds them. Makes no call into the runtime, so it starts nothing. Any thread, any number of
- * times. False: no runtime is loaded yet. */
+/* Finds the real functions. Makes no call into the runtime, so it does not start the runtime. Any
+ * thread, any number of times. False: no runtime is loaded yet. */
 bool ss_real_resolve(void);
 bool ss_real_resolved(void);
 /* The result of a call to a function that the runtime does not have. */

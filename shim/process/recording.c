@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Starts the recording of SOMASHIM_TRACE and the journal, and describes the runtime and the devices
- * in the first. No lock. */
+ * in the recording. No lock. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

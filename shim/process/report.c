@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Maps the file of counts (report.h). That is done when we are loaded, because the program may
- * close all files or change its root before it calls HIP.
+ * Maps the file of counts (report.h). The constructor maps it, because the program may close all
+ * files or change its root before it calls HIP.
  *
  * Locks: none.
  */
@@ -23,7 +23,8 @@
 
 union ss_report_page somashim_report __attribute__((aligned(SS_REPORT_BYTES)));
 
-/* Maps the file over what was counted while the loader bound the program, and adds that. */
+/* Maps the file over the variable, and adds the counts from the time in which the loader bound the
+ * program. */
 static void map_over(int fd)
 {
 	struct ss_report before = somashim_report.r, *r = &somashim_report.r;
@@ -46,7 +47,7 @@ __attribute__((constructor)) static void open_report(void)
 	struct stat st;
 	int fd;
 
-	/* The copy in front of us has mapped it, and may share the variable with us. */
+	/* The copy in front of us has mapped the file, and may share the variable with us. */
 	if (!path || !*path || ss_copy_aside())
 		return;
 	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -81,7 +82,7 @@ void ss_report_totals(struct ss_core *core)
 	struct ss_pool_stats s;
 
 	if (r->magic != SS_REPORT_MAGIC)
-		return; /* nobody reads it */
+		return; /* no process reads the file */
 	ss_stats_total(core, &s);
 	atomic_fetch_add(&r->served_calls, s.allocations + s.frees);
 	atomic_fetch_add(&r->driver_calls, s.driver_calls);

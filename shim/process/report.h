@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `somashim run` and `somashim doctor` know of the program: one page of a file that every
- * process of the run maps, so a killed process loses nothing. SOMASHIM_REPORT names the file.
+ * The facts that `somashim run` and `somashim doctor` get about the program: one page of a file
+ * that every process of the run maps, so a killed process loses nothing. SOMASHIM_REPORT names the
+ * file.
  */
 #ifndef SS_SHIM_REPORT_H
 #define SS_SHIM_REPORT_H
@@ -24,39 +25,40 @@ enum ss_route {
 };
 
 enum ss_test {
-	SS_TEST_OFF,    /* nobody makes one */
-	SS_TEST_READY,  /* nobody has asked */
-	SS_TEST_ASKING, /* somebody writes what is to be tried */
+	SS_TEST_OFF,    /* no process makes self-tests */
+	SS_TEST_READY,  /* no process has asked */
+	SS_TEST_ASKING, /* a process writes the runtime to try */
 	SS_TEST_WANTED,
 	SS_TEST_DONE,
 };
 
 struct ss_report {
 	uint32_t magic;
-	/* Numbers of processes: that loaded the shim; that it served; in which it found no
-	 * device; in which SOMASHIM_DISABLE was set; that loaded HIP and never called us; with a
+	/* Numbers of processes: that loaded the shim; that the shim served; in which the shim found
+	 * no device; in which SOMASHIM_DISABLE was set; that loaded HIP and never called us; with a
 	 * bypass. */
 	atomic_uint loaded, used, no_device, disabled, unused, bypassed;
-	/* Processes that could not write what the checker found into SOMASHIM_CHECK_FILE. */
+	/* Processes that could not write the checker's findings into SOMASHIM_CHECK_FILE. */
 	atomic_uint unwritten;
 	atomic_uint route[SS_ROUTES];
 	/* Sums over the processes that have ended: allocations and frees that the pools served,
-	 * each of which is a call into the runtime natively; the calls into the runtime that this
-	 * took; and those among them that take memory, give it back, map or open it. */
+	 * each of which is a call into the runtime natively; the calls into the runtime that the
+	 * pools made for them; and those among these calls that allocate, release, map or open
+	 * memory. */
 	_Atomic uint64_t served_calls, driver_calls, memory_calls;
-	/* Allocations, those that were no hit, and bytes as in struct ss_pool_stats. */
+	/* Allocations, allocations that were no hit, and bytes as in struct ss_pool_stats. */
 	_Atomic uint64_t allocations, misses, taken_again, decayed_bytes, excess_bytes;
 	/* Bytes, of the process with the most. */
 	_Atomic uint64_t used_high, reserved_high;
-	/* ... that it had of devices beside what pools and counted calls held, as the kernel
-	 * says */
+	/* bytes of devices that pools and counted calls do not explain, as the kernel counts
+	 * them */
 	_Atomic uint64_t rest_high;
-	/* The self-test: grows with every call that returned; the step that runs. The text is
-	 * written by one thread and may be torn while it changes. */
+	/* The self-test: `progress` grows with every call that returned; the text names the running
+	 * step. The text is written by one thread and may be torn while it changes. */
 	atomic_uint progress;
 	char step[96];
 	/* The self-test that `somashim run` makes on request: its state, which is a futex; the
-	 * process that makes it; the runtime that it is to try. */
+	 * process that makes the test; the runtime that the test is to try. */
 	_Atomic uint32_t test; /* enum ss_test */
 	uint32_t tester;
 	char runtime[1024];

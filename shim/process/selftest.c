@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * SOMASHIM_SELFTEST=1: tries every backing on every device, with a core of its own, before the
- * program's first allocation is served. It maps, writes, verifies, reuses across streams,
- * leaves and fills gaps, lets a peer in, gives back and measures. It logs the results and
- * hands the verdicts to driver/rocm/backing.c, which decides what SOMASHIM_BACKING=auto means.
+ * program's first allocation is served. The test maps, writes, verifies, reuses across streams,
+ * leaves and fills gaps, gives access to a peer, releases and measures. The test logs the results
+ * and hands the verdicts to driver/rocm/backing.c, which decides the meaning of
+ * SOMASHIM_BACKING=auto.
  *
- * Locks: none. It runs at guard depth, so the runtime's calls back to us are passed on.
+ * Locks: none. The test runs at guard depth, so the runtime's calls back to us are passed on.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,8 +30,8 @@
 #define MAPPED_AGAIN 3
 #define SMALL_BLOCKS 40
 #define SMALL_SIZE (1200u << 10)
-#define ROOM (512ull * MIB)  /* what vmm is not tried without */
-#define SLACK (4ull * MIB) /* other processes change the free figure a little */
+#define ROOM (512ull * MIB)  /* bytes; with less free memory vmm is not tried */
+#define SLACK (4ull * MIB) /* bytes; other processes change the free figure a little */
 
 struct trial {
 	struct ss_core *core;
@@ -43,7 +44,7 @@ struct trial {
 	void *block[3];
 	unsigned char *host;
 	int devices;
-	bool missing;  /* the last step failed because memory had not come back */
+	bool missing;  /* the last step failed because memory was not released */
 	bool unshared; /* the backing works, but its memory cannot be shared */
 	char why[160];
 };
@@ -95,11 +96,12 @@ static bool step_map(struct trial *t)
 		if (!ss_lookup(t->core, t->block[i], &info) || info.backing != t->backing)
 			return failed(t, "the driver refused, and it is another kind of memory",
 				      (int)info.backing);
-		/* Without a wait: a fresh mapping must take stores from the first moment. */
+		/* No wait before this store: a fresh mapping must take stores from the first
+		 * moment. */
 		STEP(t, REAL(hipMemsetAsync, t->block[i], 0x5a + i, sizes[i], t->stream[0]));
 	}
-	/* Some runtimes replace the pages of a fresh mapping after up to 2 ms, and what
-	 * was stored before is lost. So look after that time. */
+	/* Some runtimes replace the pages of a fresh mapping after up to 2 ms, and earlier stores
+	 * are lost. So look after that time. */
 	STEP(t, REAL(hipStreamSynchronize, t->stream[0]));
 	usleep(SETTLE_MS * 1000);
 	for (int i = 0; i < 3; i++)
@@ -161,7 +163,7 @@ static bool came_back(struct trial *t, uint64_t expected)
 	return false;
 }
 
-/* Frees block 0 and gives its memory back. Does the device report it as free? */
+/* Frees block 0 and releases its memory. Does the device report that memory as free? */
 static bool block_comes_back(struct trial *t)
 {
 	struct ss_driver driver = ss_rocm_driver();
@@ -172,8 +174,8 @@ static bool block_comes_back(struct trial *t)
 	return give_back(t) && came_back(t, left + sizes[0] - SLACK);
 }
 
-/* What is missing after a free may be the runtime's: it makes queues when it wants to. It makes one
- * once, but what leaks does so each time. */
+/* The runtime may hold the bytes that are missing after a free, because it creates queues at any
+ * time. A queue is created once, but a leak repeats each time. */
 static bool comes_back_again(struct trial *t)
 {
 	if (!t->missing)
@@ -183,8 +185,8 @@ static bool comes_back_again(struct trial *t)
 	return block_comes_back(t);
 }
 
-/* Gives back the memory of one block between two live ones, then allocates a larger block,
- * whose chunks fill the gap or lie beside it. */
+/* Releases the memory of one block between two live ones, then allocates a larger block, whose
+ * chunks fill the gap or lie beside the gap. */
 static bool step_gap(struct trial *t)
 {
 	if (!block_comes_back(t) && !comes_back_again(t))
@@ -196,7 +198,7 @@ static bool step_gap(struct trial *t)
 	       holds(t, t->block[2], sizes[2], 0x5a + 2, t->stream[0]);
 }
 
-/* A device that is given access later reads older blocks and newer ones. */
+/* A device that gets access later can read older blocks and newer ones. */
 static bool peer_reads(struct trial *t, int peer)
 {
 	struct ss_device_switch s;
@@ -274,8 +276,8 @@ static bool step_return(struct trial *t)
 	return give_back(t) && (came_back(t, t->free_before) || comes_back_again(t));
 }
 
-/* A slow thread or device may store only after the pages have been replaced, and then sees no
- * error. One success proves little, so map several times. */
+/* A slow thread or device may store only after the pages have been replaced, and then the test sees
+ * no error. One success proves little, so map several times. */
 static bool step_again(struct trial *t)
 {
 	for (int i = 0; i < MAPPED_AGAIN; i++) {
@@ -306,8 +308,8 @@ static bool runtime_shares(void)
 	return err == hipSuccess;
 }
 
-/* Memory of hipMalloc must be exportable by hipIpcGetMemHandle; only the hip backing is. No other
- * backing shares more, so it is no reason to leave this one. */
+/* Memory of hipMalloc must be exportable by hipIpcGetMemHandle; only the hip backing's is. No other
+ * backing shares more, so a failure is no reason to reject this backing. */
 static bool step_share(struct trial *t)
 {
 	struct ss_block_info info;
@@ -343,9 +345,9 @@ static const struct {
 	{"map again", step_again},           {"share", step_share},
 };
 
-/* At the first use of a stream, a memset or a copy the runtime takes device memory for itself
- * and keeps it (152 MiB on 7.2.4). That must happen before memory is counted, and with memory
- * of the runtime, because ours is what is measured. */
+/* At the first use of a stream, a memset or a copy the runtime takes device memory for itself and
+ * keeps it (152 MiB on 7.2.4). This must happen before memory is counted, and with memory of the
+ * runtime, because the test measures our memory. */
 static bool warm_up(struct trial *t)
 {
 	unsigned char *p;
@@ -405,8 +407,8 @@ static bool has_room(int dev)
 	return driver.mem_info(driver.ctx, dev, &left, NULL) == SS_OK && left >= ROOM;
 }
 
-/* A process can give its memory away and take it back at the same addresses if unmapped memory
- * comes back to the device while the addresses stay reserved. */
+/* A process can release its memory and later map new memory at the same addresses, if the device
+ * gets unmapped memory back while the addresses stay reserved. */
 static void tell_sleep(int dev, bool ok, bool missing)
 {
 	ss_shim_log("selftest device %d: can sleep: %s", dev,
@@ -436,7 +438,7 @@ static void try_backing(int dev, int devices, const struct ss_options *options,
 		ss_report_step("device %d, %s: %s", dev, name, at);
 		ok = steps[i].run(&t);
 	}
-	/* A failed step may have left work in flight on memory that is given back now. */
+	/* A failed step may have left pending work on memory that is released now. */
 	for (int i = 0; i < 2; i++)
 		if (t.stream[i])
 			(void)REAL(hipStreamSynchronize, t.stream[i]);
@@ -445,7 +447,7 @@ static void try_backing(int dev, int devices, const struct ss_options *options,
 		if (t.stream[i])
 			(void)REAL(hipStreamDestroy, t.stream[i]);
 	free(t.host);
-	/* A failure for lack of memory says nothing that holds for later. */
+	/* A failure for lack of memory proves nothing about later. */
 	err = ss_rocm_selftest_result(dev, backing, ok || t.unshared, ok || t.unshared || room);
 	if (err)
 		ss_shim_log("selftest device %d %s: the verdict is not remembered: %s", dev, name,
@@ -463,8 +465,8 @@ static void waiting(void)
 	ss_report_add(&somashim_report.r.progress);
 }
 
-/* Tries vmm where nothing is remembered of it, and remembers before that it began: a test that ends
- * the process or hangs is not made more than twice. */
+/* Tries vmm if no verdict on vmm is stored, and stores the start of the test first: a test that
+ * ends the process or hangs is not made more than twice. */
 static void try_untried(int dev, int devices, const struct ss_options *options)
 {
 	enum ss_verdict earlier = ss_rocm_verdict_again(dev);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether this process is served by the shim, and the core that serves it. The state only
- * moves forward: unknown, then on or off, then exiting. All of this may be read by any thread.
+ * The state of the shim in this process, and the core that serves it. The state only moves forward:
+ * unknown, then on or off, then exiting. Any thread may read all of this.
  */
 #ifndef SS_SHIM_SERVICE_H
 #define SS_SHIM_SERVICE_H
@@ -26,8 +26,9 @@ enum ss_state {
 
 enum ss_entry_kind {
 	SS_ENTRY_SERVED, /* starts the shim; passed on after exit() has begun */
-	SS_ENTRY_ALWAYS, /* handled after exit() has begun, too: it may bring a block of ours */
-	SS_ENTRY_ERROR,  /* too harmless to start the shim: it asks for the last error */
+	/* Handled after exit() has begun, too: the call may pass a block of ours */
+	SS_ENTRY_ALWAYS,
+	SS_ENTRY_ERROR, /* reads the last error, which is too harmless to start the shim */
 };
 
 extern _Atomic int ss_state SS_HIDDEN;
@@ -35,8 +36,8 @@ extern struct ss_core *ss_core SS_HIDDEN; /* NULL until the state is ON */
 /* The same for fast paths that do not look at the state; NULL until the core is complete. */
 extern struct ss_core *_Atomic ss_hits_core SS_HIDDEN;
 extern struct ss_options ss_options SS_HIDDEN;
-/* Counts why the fast path must not be taken: 1 for a state that is not ON, 1 for each live
- * capture, 1 if the program ever made a pool of the runtime current. */
+/* Counts the reasons against the fast path: 1 for a state that is not ON, 1 for each live capture,
+ * 1 if the program ever made a pool of the runtime current. */
 extern _Atomic int ss_slow_reasons SS_HIDDEN;
 
 /* Any thread. */
@@ -44,8 +45,8 @@ void ss_slow_reasons_add(int more);
 /* Does nothing unless the state is `from`. */
 void ss_state_set(int from, int to);
 
-/* What folders above have to do at a moment that only this one knows. They set it in a
- * constructor. */
+/* Hooks: functions of the folders above that run at moments that only this folder knows. A folder
+ * sets its hook in a constructor. */
 enum ss_hook {
 	SS_HOOK_START, /* the core exists, and no call has been served */
 	SS_HOOK_EXIT,  /* exit() begins, and everything still works */
@@ -57,7 +58,7 @@ void ss_run_hook(enum ss_hook which);
 
 /* Follows ss_pass() in each function that serves a call. Until that function returns, no
  * cancellation acts on the thread, except in ss_real_wait() (stream/real_wait.h). A hit reaches no
- * cancellation point, so it needs none of this. */
+ * cancellation point, so a hit needs no protection. */
 #define SS_SERVED \
 	SS_UNCANCELLED; \
 	ss_tls.cancel = ss_cancel_was
@@ -91,8 +92,8 @@ static inline bool ss_exiting(void)
 	return unlikely(atomic_load_explicit(&ss_state, memory_order_relaxed) == SS_EXITING);
 }
 
-/* Nothing is served any more (exit() has begun, or this is a forked child), but the program
- * may still hold blocks and pools of ours. */
+/* Has service ended (exit() has begun, or this is a forked child)? The program may still hold
+ * blocks and pools of ours. */
 static inline bool ss_serving_ended(void)
 {
 	int state = atomic_load_explicit(&ss_state, memory_order_acquire);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The start of the shim, in the first intercepted HIP call of the process. Before that
- * call a process pays for loading one library and for a look at what else is loaded. The
- * shim never starts the HIP runtime before the program does, and a disabled shim asks it
- * nothing.
+ * The start of the shim, in the first intercepted HIP call of the process. Before that call a
+ * process pays for loading one library and for a look at the other loaded objects. The shim never
+ * starts the HIP runtime before the program does, and a disabled shim makes no call of the runtime.
  *
- * Locks: start_lock, while the core is created and the result is published; no HIP call
- * is made under it. Threads that come first at once each ask the runtime, before they
- * take the lock: a thread that waits for another one inside the runtime's own start could
+ * Locks: start_lock, while the core is created and the result is published; no HIP call is made
+ * under it. If several threads make the first call at the same time, each asks the runtime before
+ * it takes the lock: a thread that waits for another one inside the runtime's own start could
  * deadlock with one that holds the loader's lock.
  */
 #include <pthread.h>
@@ -36,8 +35,8 @@
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* A thread that the child does not have may hold it. The child starts like any process: the runtime
- * says whether it can still serve it. */
+/* A thread that the child does not have may hold the lock. The child starts like any process: the
+ * runtime says whether it can still serve the child. */
 static void in_child(void)
 {
 	start_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
@@ -91,15 +90,16 @@ static void create(int devices)
 		ss_decay_thread_init();
 	if (devices)
 		ss_run_hook(SS_HOOK_START);
-	/* Last: another thread may be in exit() now, and ends what has begun. */
+	/* This call is last: another thread may be in exit() now, and the handlers of exit() end
+	 * the things that were started above. */
 	ss_exit_register();
 	ss_state_set(SS_UNKNOWN, devices ? SS_ON : SS_OFF);
 }
 
-/* The first thread that comes runs it; the others wait for its verdicts. */
+/* The first thread runs the test; the others wait for its verdicts. */
 static void selftest(const struct ss_options *options, int devices)
 {
-	static atomic_int stage; /* 1: under way, 2: done */
+	static atomic_int stage; /* 1: running, 2: done */
 	int none = 0;
 
 	if (atomic_compare_exchange_strong(&stage, &none, 1)) {
@@ -120,8 +120,9 @@ static void tell_copy(const char *serves, const char *version, const char *aside
 		    serves, version, aside, aside_version);
 }
 
-/* Too large for some stacks. One thread needs no host memory: a call that fails for want of it
- * would go past us, and what it made would be the runtime's for good. */
+/* Too large for some stacks. The first thread uses this static copy and needs no host memory: a
+ * call that failed for lack of host memory would bypass us, and the objects that it made would stay
+ * the runtime's. */
 static struct ss_options first_options;
 static atomic_flag first_taken = ATOMIC_FLAG_INIT;
 
@@ -139,10 +140,10 @@ static void options_drop(struct ss_options *options)
 		free(options);
 }
 
-/* Reads the options and finds the real functions. The runtime is asked for its version first, which
- * starts it, so that the functions are found after a runtime with an API table has handed it out
- * (route/api_table.c): until then its exports would lead back to us. A shim that is disabled or
- * stands aside takes no table and asks nothing. False: no runtime yet, or no host memory for the
+/* Reads the options and finds the real functions. The query for the version comes first and starts
+ * the runtime. So the functions are found after a runtime with an API table has handed out its
+ * table (route/api_table.c): until then its exports would lead back to us. A shim that is disabled
+ * or stands aside takes no table and asks nothing. False: no runtime yet, or no host memory for the
  * options; call again. */
 static bool find_real(struct ss_options **options)
 {

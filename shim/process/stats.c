@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Statistics at the end of the process, with process, rank and host in front, as a table or as one
- * line of JSON. They are written by exit(), and by _exit(), with which workers of Python's
- * multiprocessing end. A process that is killed leaves none.
+ * Statistics at the end of the process, after its process id, rank and host, as a table or as one
+ * line of JSON. exit() writes the statistics, and so does _exit(), which workers of Python's
+ * multiprocessing call. A process that is killed writes none.
  *
  * Locks: none but those of ss_stats().
  */
@@ -23,7 +23,7 @@
 #include "core/statistics.h"
 
 /* The text is made in memory: _exit() may be called in a signal handler, in a thread that holds the
- * heap's lock or that of the log's stream. */
+ * heap's lock or the lock of the log's stream. */
 static char text[64 << 10], buffer[BUFSIZ];
 static FILE *in_memory;
 static pid_t owner;
@@ -47,7 +47,7 @@ void ss_shim_stats_start(void)
 	owner = getpid();
 }
 
-/* A JSON string; what is not printable ASCII is left out. */
+/* Writes a JSON string, without characters that are not printable ASCII. */
 static void put_string(FILE *out, const char *name, const char *value)
 {
 	fprintf(out, "\"%s\": \"", name);
@@ -90,7 +90,7 @@ static void put_pool(const struct ss_pool_stats *s, void *arg)
 	fputs("}", out);
 }
 
-/* Pools that are no more, as one. */
+/* Writes the sum over destroyed pools, as one pool. */
 static void put_ended(const struct ss_device_stats *d, void *arg)
 {
 	struct ss_pool_stats ended = *d->ended;
@@ -176,13 +176,14 @@ __attribute__((constructor)) static void find_next(void)
 	void *fn = dlsym(RTLD_NEXT, "_exit");
 
 	memcpy(&next_exit, &fn, sizeof(fn));
-	/* The function given first runs last. Then quick_exit() makes no call that we see. */
+	/* The function registered first runs last. After it quick_exit() makes no call that we
+	 * see. */
 	(void)at_quick_exit(end_now);
 }
 
 static _Noreturn void leave(int status)
 {
-	SS_UNCANCELLED; /* _exit() ends the process, whatever happens to the thread */
+	SS_UNCANCELLED; /* _exit() ends the process, even if the thread is cancelled */
 	end_now();
 	if (next_exit)
 		next_exit(status);

@@ -9,10 +9,11 @@ struct ss_core;
 
 /* Prints the table of the core's pools. Calls no driver; safe at exit. */
 void ss_shim_stats_table(struct ss_core *core, FILE *out);
-/* Remembers whose statistics they are. When the core exists, before the first call is served. */
+/* Remembers the process of the statistics. Call it when the core exists, before the first call is
+ * served. */
 void ss_shim_stats_start(void);
-/* Writes them, once. Nothing in a child that was forked or vforked. A signal handler may call it:
- * no heap and no stdio stream of others is used. */
+/* Writes the statistics, once. Writes nothing in a child that was forked or vforked. A signal
+ * handler may call it: no heap and no stdio stream of others is used. */
 void ss_shim_stats_write(void);
 
 #endif

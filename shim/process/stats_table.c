@@ -44,7 +44,7 @@ static void print_ended(const struct ss_device_stats *d, void *arg)
 		(double)s->released_bytes / MIB);
 }
 
-/* Which steps of the ladder found memory for what was no hit, or made some. */
+/* Prints the steps of the ladder that found or made memory for allocations that were no hit. */
 static void print_ladder(const struct ss_pool_stats *s, FILE *out)
 {
 	const char *before = "somashim:   steps that helped a miss: ";

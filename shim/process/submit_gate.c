@@ -2,8 +2,8 @@
 /*
  * Counts calls that put work on a device, and refuses them once the gate is shut.
  *
- * A caller raises a count and then looks whether the gate is shut. The thread that shuts it does so
- * first and then looks at the counts. One of the two sees the other.
+ * A caller raises a count and then looks whether the gate is shut. The thread that shuts the gate
+ * first sets `shut_by` and then looks at the counts. One of the two sees the other.
  *
  * Locks: none.
  */
@@ -11,7 +11,7 @@
 
 #include "shim/process/submit_gate.h"
 
-/* Several, so that threads rarely write the same cache line. */
+/* There are several counts, so that threads rarely write the same cache line. */
 #define COUNTS 16
 
 atomic_bool ss_gate_counts;
@@ -19,7 +19,7 @@ atomic_bool ss_gate_counts;
 static struct {
 	_Alignas(64) atomic_int inside;
 } counts[COUNTS];
-static const void *_Atomic shut_by; /* &ss_tls of the thread that shut it; NULL = open */
+static const void *_Atomic shut_by; /* &ss_tls of the thread that shut the gate; NULL = open */
 
 static atomic_int *my_count(void)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The gate in front of calls that put work on a device. It is shut at the end of the process,
+ * The gate in front of calls that put work on a device. The gate is shut at the end of the process,
  * before virtual memory is unmapped that such work could touch (exit.c).
  *
- * Calls are counted only where the runtime needs the memory to be unmapped at its end (ROCm 6.x
- * with the vmm backing). Elsewhere a call pays for one branch.
+ * Calls are counted only if the runtime needs the memory to be unmapped at exit (ROCm 6.x with the
+ * vmm backing). Otherwise a call pays for one branch.
  */
 #ifndef SS_SHIM_SUBMIT_GATE_H
 #define SS_SHIM_SUBMIT_GATE_H
@@ -24,9 +24,9 @@ extern atomic_bool ss_gate_counts __attribute__((visibility("hidden")));
 enum ss_gate ss_gate_enter_slow(void);
 void ss_gate_leave_slow(void);
 
-/* Any thread, around a call that may put work on a device. SS_GATE_SHUT comes after a second, in
- * which the process normally ends: a detached thread sees no error, and a thread that somebody
- * joins ends with one. */
+/* Any thread, around a call that may put work on a device. SS_GATE_SHUT is returned after a second,
+ * in which the process normally ends: a detached thread sees no error, and a thread that another
+ * thread joins gets an error and ends. */
 static inline enum ss_gate ss_gate_enter(void)
 {
 	return likely(!atomic_load_explicit(&ss_gate_counts, memory_order_relaxed)) ?

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A self-test can hang or end its process, so it is not made in the program. The program asks
- * `somashim run`, by the page of report.h, and waits for the verdict, which is a file
- * (driver/rocm/verdict.h). The test is made once; the runtime that it tries is the one that this
- * process has loaded.
+ * Requests a self-test in another process, because a self-test can hang or end its process. The
+ * program asks `somashim run`, through the page of report.h, and waits for the verdict, which is a
+ * file (driver/rocm/verdict.h). The test is made once, with the runtime that this process has
+ * loaded.
  *
  * Locks: none.
  */
@@ -23,9 +23,9 @@
 #include "shim/process/tester.h"
 
 #define LOOK_MS 100
-#define LOOKS 3000 /* then the program goes on without a verdict: five minutes */
+#define LOOKS 3000 /* after five minutes the program goes on without a verdict */
 
-static _Atomic uint64_t took_ns; /* of the test that this process asked for; 0: none */
+static _Atomic uint64_t took_ns; /* duration of the test that this process asked for; 0: none */
 
 static bool is_untried(int devices)
 {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls with a pool or a block of ours when nothing is served any more: after exit() has
- * begun (a static object's destructor may destroy a pool, another thread may still
- * allocate), and in a forked child. The runtime follows a pool's handle without checking
- * it, and instead of a block it would share the whole segment. So neither may reach it.
+ * Calls with a pool or a block of ours when service has ended: after exit() has begun (a static
+ * object's destructor may destroy a pool, another thread may still allocate), and in a forked
+ * child. The runtime follows a pool's handle without checking it, and would share the whole segment
+ * instead of a block. So neither may reach the runtime.
  *
- * Nothing here calls HIP but for the program's own call, because the runtime may be gone.
- * In a child the core is not asked either, because threads that the child does not have
- * may hold its locks.
+ * This file makes no HIP call but the program's own, because the runtime may be gone. In a child
+ * the core is not asked either, because threads that the child does not have may hold its locks.
  */
 #include "shim/handlers.h"
 #include "shim/process/current_device.h"
@@ -31,7 +30,7 @@ static bool is_ours(const void *ptr)
 
 /* ---- calls that succeed ------------------------------------------------- */
 
-/* The memory goes with the process. */
+/* The end of the process releases the memory. */
 hipError_t after_exit_hipMemPoolDestroy(hipMemPool_t pool)
 {
 	return ss_pool_is_handle(pool) ? hipSuccess : PASS(hipMemPoolDestroy, pool);
@@ -42,7 +41,7 @@ hipError_t after_exit_hipMemPoolTrimTo(hipMemPool_t pool, size_t keep)
 	return ss_pool_is_handle(pool) ? hipSuccess : PASS(hipMemPoolTrimTo, pool, keep);
 }
 
-/* It does not matter which pool is current: nothing is allocated from it any more. */
+/* The current pool does not matter, because nothing is allocated any more. */
 hipError_t after_exit_hipDeviceSetMemPool(int dev, hipMemPool_t pool)
 {
 	return ss_pool_is_handle(pool) ? hipSuccess : PASS(hipDeviceSetMemPool, dev, pool);
@@ -54,7 +53,7 @@ hipError_t after_exit_hipMemSetMemPool(hipMemLocation *where, hipMemAllocationTy
 	return ss_pool_is_handle(pool) ? hipSuccess : PASS(hipMemSetMemPool, where, type, pool);
 }
 
-/* For handlers that ask only the core, which makes no call into HIP for them. */
+/* For handlers that call only the core, which makes no HIP call for them. */
 #define ANSWERED(pool, name, ...) \
 	(!ss_pool_is_handle(pool) ? PASS(name, __VA_ARGS__) : \
 	 in_child() ? hipErrorNotInitialized : do_##name(__VA_ARGS__))
@@ -75,7 +74,7 @@ hipError_t after_exit_hipMemPoolGetAccess(hipMemAccessFlags *flags, hipMemPool_t
 	return ANSWERED(pool, hipMemPoolGetAccess, flags, pool, location);
 }
 
-/* Taking access away is accepted and does nothing; new access is refused. */
+/* Removing access succeeds and does nothing; new access is refused. */
 hipError_t after_exit_hipMemPoolSetAccess(hipMemPool_t handle, const hipMemAccessDesc *list,
 					  size_t count)
 {
@@ -99,8 +98,8 @@ hipError_t after_exit_hipMemPoolSetAccess(hipMemPool_t handle, const hipMemAcces
 
 /* ---- calls that destroy streams ----------------------------------------- */
 
-/* From now on the core knows streams that are gone, and must not ask them. No stream goes while the
- * end of the process asks. */
+/* From now on the core knows streams that have been destroyed, and must not query them. No stream
+ * is destroyed while the end of the process queries streams. */
 #define DESTROYS_STREAMS(name, ...) __extension__({ \
 	enum ss_gate gate_ = ss_gate_enter(); \
 	hipError_t err_ = hipErrorDeinitialized; \
@@ -128,7 +127,7 @@ hipError_t after_exit_hipExecutionCtxDestroy(void *context)
 
 /* ---- calls that are refused --------------------------------------------- */
 
-/* Since exit() began the runtime serves hipMallocAsync, and so this. */
+/* Since exit() began the runtime serves hipMallocAsync, and so this call, too. */
 hipError_t after_exit_hipMallocFromPoolAsync(void **ptr, size_t size, hipMemPool_t pool,
 					     hipStream_t stream)
 {
@@ -146,7 +145,7 @@ hipError_t after_exit_hipMemPoolExportToShareableHandle(void *handle, hipMemPool
 		       PASS(hipMemPoolExportToShareableHandle, handle, pool, type, flags);
 }
 
-/* The runtime does not check a descriptor, and ours are in no format of its own. */
+/* The runtime does not check a descriptor, and ours do not have the runtime's format. */
 hipError_t after_exit_hipMemPoolImportFromShareableHandle(hipMemPool_t *pool, void *handle,
 							  hipMemAllocationHandleType type,
 							  unsigned int flags)

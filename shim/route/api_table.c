@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SOMASHIM_API_TABLE puts our functions into the one table that every export of AMD's own
- * builds jumps through. Such a runtime hands the table to rocprofiler-register in its
- * first call, so that a tool may replace entries. With ours in it there is no way past
- * the shim, neither by dlsym() nor by hipGetProcAddress nor from an RTLD_LOCAL copy.
+ * SOMASHIM_API_TABLE puts our functions into the one table through which every export of AMD's own
+ * builds jumps. Such a runtime hands the table to rocprofiler-register in its first call, so that a
+ * tool may replace entries. With our functions in the table no call can bypass the shim, neither by
+ * dlsym() nor by hipGetProcAddress nor from an RTLD_LOCAL copy.
  *
  * We intercept rocprofiler_register_library_api_table and do not register as a tool
- * (rocprofiler_set_api_table), because tools are loaded only where a profiler is wanted,
- * and ours would be taken for one. A profiler that comes after us wraps our functions and
- * sees the program's calls.
+ * (rocprofiler_set_api_table), because tools are loaded only for a profiler, and the shim would
+ * count as one. A profiler that comes after us wraps our functions and sees the program's calls.
  *
  * This runs inside the runtime's own start, so it must not call HIP.
  *
@@ -31,7 +30,7 @@
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-/* rocprofiler-register.h: the result where there is no tool. */
+/* rocprofiler-register.h: the result if there is no tool. */
 #define NO_TOOLS 1
 
 struct table {
@@ -49,8 +48,8 @@ static const struct {
 #undef T
 };
 
-/* Every entry but the C++ names and an old one has a position in the table. Where this does not
- * compile, api_table.h lacks one; its position is in hip_api_trace.hpp. */
+/* Every entry but the C++ names and an old one has a position in the table. If this does not
+ * compile, api_table.h lacks a position; hip_api_trace.hpp has it. */
 enum {
 #define T(name, at) HAS_##name,
 	SS_TABLE(T)
@@ -89,8 +88,8 @@ static void *object_of(const void *p)
 	return p && dladdr(p, &info) ? info.dli_fbase : NULL;
 }
 
-/* Replaces all entries or none: if one is not a function of the library that registers
- * the table, it is not the table that we know. */
+/* Replaces all entries or none: if an entry is not a function of the library that registers the
+ * table, the table is not the one that we know. */
 static bool patch(struct table *t, const void *home)
 {
 	size_t have = t->size / sizeof(void *);
@@ -106,7 +105,7 @@ static bool patch(struct table *t, const void *home)
 	}
 	if (!n)
 		return false;
-	/* The real functions must be known before the first call comes to ours. */
+	/* The real functions must be known before the first call reaches our functions. */
 	ss_runtime_set(taken, n);
 	for (size_t i = 0; i < SLOTS; i++)
 		if (slots[i].at + 1 < have && t->entry[slots[i].at])

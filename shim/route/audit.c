@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * libsomashim-audit.so, the LD_AUDIT companion of the preload, for programs that load objects with
- * RTLD_DEEPBIND. It binds every reference that would go to the real runtime to the preloaded
- * libsomashim instead.
+ * RTLD_DEEPBIND. The auditor binds every reference that would bind to the real runtime to the
+ * preloaded libsomashim instead.
  *
- * An auditor is loaded into a namespace of its own, where a libc would be a second copy,
- * so it uses none. It must not call dlsym() either, which would come back here, so it
- * reads the symbol table of libsomashim itself. The loader does not show an auditor
- * function addresses that are taken without a PLT slot (rtld-audit(7)). The preload
- * catches those, except with RTLD_DEEPBIND.
+ * An auditor is loaded into a namespace of its own, in which a libc would be a second copy, so this
+ * file uses no libc. The auditor must not call dlsym() either, which would call the auditor again,
+ * so it reads the symbol table of libsomashim itself. The loader does not show an auditor function
+ * addresses that are taken without a PLT slot (rtld-audit(7)). The preload catches those, except
+ * with RTLD_DEEPBIND.
  */
 #include <elf.h>
 #include <link.h>
@@ -18,7 +18,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* What an object is. Stored in the low bits of its cookie; the other bits are its link map. */
+/* The kind of an object. Stored in the low bits of its cookie; the other bits are its link map. */
 enum kind { OTHER, SHIM, RUNTIME, KIND_MASK = 3 };
 
 unsigned int la_version(unsigned int version);
@@ -64,7 +64,7 @@ static void count(enum ss_route route)
 
 EXPORT unsigned int la_version(unsigned int version)
 {
-	/* The loader refuses an auditor that is newer than itself. */
+	/* The loader refuses an auditor that is newer than the loader. */
 	return version < LAV_CURRENT ? version : LAV_CURRENT;
 }
 
@@ -93,8 +93,9 @@ EXPORT uintptr_t la_symbind64(Elf64_Sym *sym, unsigned int ndx, uintptr_t *refco
 	uintptr_t at = 0;
 
 	(void)ndx;
-	/* An object that defines the name itself is another interposer that asks for what
-	 * is behind it. If that were us, and it were behind us, a call would never end. */
+	/* An object that defines the name itself is another interposer, which asks for the next
+	 * definition after its own. If the answer were our function, and the interposer were after
+	 * us, a call would never end. */
 	if (from == OTHER && to == RUNTIME && shim && !defined(self, name, STT_FUNC)) {
 		at = defined(shim, name, STT_FUNC);
 		if (at)

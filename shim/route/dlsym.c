@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Answers dlsym() and dlvsym() for names of ours. The real function resolves them first. Its answer
- * stays, and so does its error, unless it is a function of a HIP or HSA runtime: then the answer is
- * our function of that name.
+ * Answers dlsym() and dlvsym() for names of ours. The real function resolves them first. Its
+ * answer, or its error, is kept, unless the answer is a function of a HIP or HSA runtime: then our
+ * function of that name replaces it.
  *
- * Two callers get the real function. A runtime looks for functions of its own. And another
- * interposer that stands behind us and defines the name as well looks for what is behind it: if
- * that were us, a call would never end.
+ * Two kinds of callers get the real function. A runtime looks for functions of its own. Another
+ * interposer that is after us in the loader's order and defines the name as well looks for the next
+ * definition: if that were ours, a call would never end.
  *
- * RTLD_DEFAULT and RTLD_NEXT of a caller behind us do not lead to us, or lead to us although the
- * runtime has no such function or there is no runtime. So they are answered by whether a runtime
- * has it. If that runtime was loaded with RTLD_LOCAL, the program finds nothing there, as without
- * us; of a library that came later we cannot tell what it would find, so it finds our function.
+ * For a caller after us, RTLD_DEFAULT and RTLD_NEXT do not lead to us, or lead to us although the
+ * runtime has no such function or there is no runtime. So the answer depends on whether a runtime
+ * has the name. If that runtime was loaded with RTLD_LOCAL, the program finds nothing, as without
+ * us. For a library that was loaded later we cannot know what it would find, so it gets our
+ * function.
  *
  * Locks: none of its own.
  */
@@ -29,16 +30,17 @@
 struct look {
 	const struct ss_dlsym *call;
 	uintptr_t found; /* an address that the real function gave; 0: none */
-	unsigned index;  /* of the object that is looked at */
+	unsigned index;  /* index of the object that is looked at */
 	bool passed_us;
-	bool caller_started;  /* the caller is the program, or was loaded with it: what it finds by
-			       * RTLD_DEFAULT is the global scope and nothing else */
-	bool caller_behind;   /* the caller stands behind us in the loader's order */
+	/* The caller is the program, or was loaded with it: its RTLD_DEFAULT is the global scope
+	 * and nothing else */
+	bool caller_started;
+	bool caller_behind;   /* the caller is after us in the loader's order */
 	bool caller_defines;  /* ... defines the name itself, as a function */
 	bool caller_runtime;  /* ... is a runtime */
 	bool found_runtime;   /* `found` lies in a runtime, or in a copy of us that stands aside */
 	bool runtime_defines; /* a runtime has the name */
-	bool other_defines;   /* something else has it, which is not ours */
+	bool other_defines;   /* another object, which is not ours, has the name */
 };
 
 /* (AddressSanitizer of AMD defines functions of HSA that allocate, but not this one.) */
@@ -97,8 +99,8 @@ static struct ss_dlsym_verdict final_ours(const struct ss_dlsym *c)
 	return final(c->ours);
 }
 
-/* The program asks for what is nowhere. The loader would find our function, so the error is made by
- * a question to libc, which has no such function either. */
+/* No object but ours has the name. The loader would find our function, so a query of libc, which
+ * has no such function either, makes the error. */
 static struct ss_dlsym_verdict nowhere(const struct ss_dlsym *c)
 {
 	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
@@ -107,7 +109,7 @@ static struct ss_dlsym_verdict nowhere(const struct ss_dlsym *c)
 }
 
 /* The runtime was loaded with RTLD_LOCAL, so that without us the global scope has no such name. A
- * program that looks whether there is HIP must then find none, and go another way. */
+ * program that tests for HIP must then find none, and use its alternative. */
 static bool hidden(const struct ss_dlsym *c, const struct look *l)
 {
 	bool is = !l->other_defines && c->real(RTLD_DEFAULT, c->name) == c->ours &&
@@ -127,7 +129,8 @@ static bool is_program(void *handle)
 	return is;
 }
 
-/* A name of the runtime in no particular handle, of a caller that is to get ours. */
+/* Answers for a name of the runtime without a particular handle, and for a caller that should get
+ * our function. */
 static struct ss_dlsym_verdict anywhere(const struct ss_dlsym *c, struct look *l)
 {
 	void *first = resolve(c, RTLD_DEFAULT);
@@ -135,11 +138,12 @@ static struct ss_dlsym_verdict anywhere(const struct ss_dlsym *c, struct look *l
 	if (first && first != c->ours) {
 		l->found = (uintptr_t)first;
 		dl_iterate_phdr(look_at, l);
-		/* Somebody in front of us, whom all calls by name reach first. */
+		/* An object in front of us has the name, and all calls by name reach that object
+		 * first. */
 		if (!l->found_runtime)
 			return final(first);
 	}
-	/* The version is asked of the runtime, as our own functions have none. */
+	/* The runtime is asked for the version, as our own functions have none. */
 	if (!first && c->version && !ss_runtime_versioned(c->name, c->version))
 		return final(resolve(c, RTLD_DEFAULT));
 	return final_ours(c);

@@ -2,7 +2,7 @@
 /*
  * dlsym() and dlvsym(), as the program calls them. dlsym_entry.S has the exported entry points,
  * dlsym_early.c sends every name that is not ours on to the real function, and dlsym.c answers for
- * the names that are.
+ * our names.
  */
 #ifndef SS_SHIM_DLSYM_H
 #define SS_SHIM_DLSYM_H
@@ -11,7 +11,7 @@
 
 #define SS_DLSYM_HIDDEN __attribute__((visibility("hidden")))
 
-/* What an entry point has to do. Two registers on each machine. */
+/* The verdict on a call, which the entry point carries out. Two registers on each machine. */
 struct ss_dlsym_verdict {
 	void *address;   /* the answer, or the function that it must jump to */
 	uintptr_t final; /* 1: return the address, 0: jump there, with the arguments as they came */

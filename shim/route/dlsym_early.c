@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the dlsym() and dlvsym() behind ours, and sends all calls there but those for names of
+ * Finds the dlsym() and dlvsym() after ours, and sends all calls to them except those for names of
  * ours.
  *
- * Everybody's calls come here: of malloc libraries and sanitizers before any constructor has run,
- * and of IFUNC resolvers before this library is relocated. So this file calls no function of
- * another file but ss_dlsym_answer(), reads nothing through the GOT but one weak symbol, and is
- * compiled without sanitizers.
+ * This file gets the calls of all objects: of malloc libraries and sanitizers before any
+ * constructor has run, and of IFUNC resolvers before this library is relocated. So this file calls
+ * no function of another file but ss_dlsym_answer(), reads nothing through the GOT but one weak
+ * symbol, and is compiled without sanitizers.
  *
  * Locks: none. Threads that search at the same time find the same.
  */
@@ -19,7 +19,7 @@
 #include "driver/rocm/elf_tables.h"
 #include "shim/route/dlsym.h"
 
-/* Made by the linker: this library from its first byte to its last. */
+/* Symbols of the linker: the first byte of this library, and its end. */
 extern const char __ehdr_start[] SS_DLSYM_HIDDEN, _end[] SS_DLSYM_HIDDEN;
 extern ElfW(Dyn) _DYNAMIC[] SS_DLSYM_HIDDEN;
 
@@ -49,8 +49,8 @@ static long call3(long number, long a, long b, long c)
 #endif
 }
 
-/* Where the dynamic loader is, by the kernel's word; 0: unknown. If the loader was started as a
- * program, it is the program. */
+/* The base address of the dynamic loader, from the kernel; 0: unknown. If the loader was started as
+ * a program, it is the program. */
 static uintptr_t loader_base(void)
 {
 	uintptr_t base = 0, headers = 0;
@@ -100,11 +100,11 @@ static uintptr_t search(const struct link_map *m, const struct link_map *end, co
 	return 0;
 }
 
-/* The definition behind ours in the order of the loader, as RTLD_NEXT is: another interposer's, or
- * the real one, in libc.so.6 or (before glibc 2.34) libdl.so.2. Where all that is in front of us,
- * because we were loaded late, nobody finds our definition, and the first one will do. The list is
- * walked without the loader's lock. That is right because it happens once, before there are
- * threads, and because these libraries are among its first. */
+/* The definition after ours in the order of the loader, like RTLD_NEXT: another interposer's, or
+ * the real one, in libc.so.6 or (before glibc 2.34) libdl.so.2. If all these are in front of us,
+ * because we were loaded late, no caller finds our definition, and the first definition is right.
+ * The walk of the list takes no lock of the loader. This is safe because the walk happens once,
+ * before there are threads, and because these libraries are among the first of the list. */
 static uintptr_t find(_Atomic uintptr_t *known, const char *name)
 {
 	const struct link_map *first, *us;
@@ -131,7 +131,7 @@ static bool begins(const char *name, const char *prefix)
 	return !*prefix;
 }
 
-/* Our function of that name, or NULL. Names like dlsym, which we define as well, are not meant. */
+/* Our function of that name, or NULL. Names like dlsym, which we define as well, do not count. */
 static void *ours(const char *name)
 {
 	struct ss_elf elf;
@@ -146,7 +146,7 @@ static void *ours(const char *name)
 
 static struct ss_dlsym_verdict decide(struct ss_dlsym *call, uintptr_t next)
 {
-	/* What this library asks for is what is behind it. */
+	/* This library itself gets the next definition after its own. */
 	bool self = call->caller >= (uintptr_t)__ehdr_start && call->caller < (uintptr_t)_end;
 
 	call->ours = next && !self ? ours(call->name) : NULL;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The exported dlsym() and dlvsym(). Each asks what is to be done with the call (dlsym_early.c). Then it
- * returns an answer, or jumps to the real function with the arguments and the return address as they came:
- * by its return address glibc knows whose RTLD_NEXT and RTLD_DEFAULT is meant.
+ * The exported dlsym() and dlvsym(). Each gets a verdict on the call (dlsym_early.c). Then the entry point
+ * returns the answer, or jumps to the real function with unchanged arguments and return address:
+ * the return address tells glibc which caller's RTLD_NEXT and RTLD_DEFAULT is meant.
  *
- * They stand under each symbol version that glibc has had for them, so that another interposer, which
- * asks for one of these versions behind itself, finds them too.
+ * Both functions are exported under each symbol version that glibc has had for them, so that another
+ * interposer, which asks for the next definition of one of these versions, finds them, too.
  */
 #if defined(__CET__)
 #include <cet.h>

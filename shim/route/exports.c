@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Generates every exported symbol from shim/entries.h. Each calls its handler if the call
- * is for us, else the real function with nothing in between.
+ * Generates every exported symbol from shim/entries.h. Each export calls its handler if the shim
+ * serves the call, else the real function with nothing in between.
  *
- * The exports have no version node. ld.so takes an unversioned definition for any version
- * that a reference asks for, so references with a version bind to them, too.
+ * The exports have no version node. ld.so accepts an unversioned definition for any version of a
+ * reference, so references with a version bind to them, too.
  */
 #include <stdint.h>
 
@@ -26,7 +26,7 @@
 
 #define FORWARD(name, args) (ss_real.name ? ss_real.name args : ss_real_missing())
 
-/* What the checker is told around a call that is served. */
+/* The reports to the checker around a call that is served. */
 #define CHECKED_BEGIN(name) if (unlikely(ss_checking)) ss_check_call(#name)
 #define CHECKED_END(err) if (unlikely(ss_checking)) ss_check_called(err)
 #define CHECKED(name, call) \
@@ -60,8 +60,8 @@
 			return after_exit_##name args; \
 		CHECKED(name, do_##name args) \
 	}
-/* A call that may put work on a device, which is refused once its gate is shut. `open` is the call
- * behind the gate. */
+/* A call that may put work on a device, which is refused once the gate is shut. `open` is the call
+ * if the gate is open. */
 #define EXPORT_GATED(name, params, args) \
 	hipError_t name params \
 	{ \
@@ -103,7 +103,7 @@
 		CHECKED_END(err); \
 		return ss_result(err); \
 	}
-/* What the checker is told once the real call has succeeded. */
+/* The report to the checker after the real call has succeeded. */
 #define TOLD(what) if (unlikely(ss_checking) && err == hipSuccess) what
 #define REFUSE do { \
 	CHECKED_END(hipErrorInvalidValue); \
@@ -120,7 +120,7 @@
 /* The observer is added first, because it may begin to observe inside the real call. */
 #define EXPORT_OBSERVER(extra, name, params, args) \
 	EXPORT_PLAIN(ss_observer_add(-1, extra), name, params, args)
-/* As OBSERVER, for a call that gives memory which the host sees, too, at `extra`. */
+/* As OBSERVER, for a call that allocates memory which the host sees, too, at `extra`. */
 #define HERE (-1) /* the current device */
 #define EXPORT_PINNED(extra, name, params, args) \
 	hipError_t name params \
@@ -134,14 +134,14 @@
 		ss_enter(); \
 		err = FORWARD(name, args); \
 		ss_leave(); \
-		/* What hipHostRegister pins was there before. */ \
+		/* hipHostRegister pins memory that existed before. */ \
 		if (err == hipSuccess && (const void *)(extra) != (const void *)ptr) \
 			ss_outside_keep(SS_TRACE_OUTSIDE_HOST, extra, HERE, size); \
 		if (unlikely(ss_checking) && err == hipSuccess) \
 			ss_check_host_memory(extra, size, true); \
 		return ss_result(err); \
 	}
-/* The program's own maps run beside those of our pools. */
+/* The program's own maps run at the same time as the maps of our pools. */
 #define EXPORT_MAP(extra, name, params, args) \
 	hipError_t name params \
 	{ \
@@ -165,19 +165,19 @@
 #define EXPORT_QUEUE_ANY(extra, name, params, args) \
 	EXPORT_PLAIN_GATED(hipStream_t on_ = (extra); ss_stream_used(on_); ss_stream_touch_unknown(on_); \
 		     CHECK_OPAQUE(on_, false), name, params, args)
-/* The host may see, or the stream wait for, what nobody sees here. */
+/* The host may see, or the stream may wait for, values that the shim does not see. */
 #define CHECK_OPAQUE(stream, hold) \
 	(unlikely(ss_checking) ? ss_check_stream_opaque(ss_stream_or_null(stream), hold, true) : (void)0)
-/* What the stream waits for may be written by the host, after what that does next. */
+/* The host may write the value that the stream waits for, and may do so after later calls. */
 #define EXPORT_QUEUE_WAIT(extra, name, params, args) \
 	EXPORT_AROUND_GATED(hipStream_t on_ = (extra); ss_stream_touch_unknown(on_); CHECK_OPAQUE(on_, true); \
 		     const struct ss_host_command host_ = ss_host_command_begin(on_), \
 		     ss_host_command_end(&host_, err == hipSuccess), name, params, args)
-/* A copy from or to memory that is not pinned waits inside, whatever its name says. */
+/* A copy from or to memory that is not pinned waits inside, even if its name says Async. */
 #define COPY_GATED(stream, exceeds, name, params, args) \
 	EXPORT_AROUND_GATED(if (exceeds) REFUSE; struct ss_waiting copies_ = ss_stream_copies(stream), \
 			    ss_waiting_end(ss_core, &copies_), name, params, args)
-/* Of `size` bytes from src to dst, neither across the end of a block. */
+/* Would a copy of `size` bytes from src to dst cross the end of a block? */
 #define COPY_EXCEEDS(stream) \
 	((unlikely(ss_checking) ? ss_check_source(dst, src, true) : (void)0), \
 	 ss_exceeds_on(stream, SS_WRITES, dst, size) || ss_exceeds_on(stream, SS_READS, src, size))
@@ -218,8 +218,8 @@
 	}
 #define BODY_MEMORY(before, dev, name, args) BODY_AROUND(before, dev, (void)0, name, args)
 
-/* The same, for a call that loads code. It is read before the call, which may be the last one that
- * sees it. */
+/* The same, for a call that loads code. The code is read before the call, which may be the last one
+ * that sees the code. */
 static inline int ss_code_device(const void *image, const char *path)
 {
 	if (unlikely(ss_checking) && image)

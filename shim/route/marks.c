@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls of examples/marks/somashim_marks.h, which a program makes if they are there. */
+/* The calls of examples/marks/somashim_marks.h, which a program makes if the functions exist. */
 #include "shim/check/checker.h"
 #include "shim/process/service.h"
 #include "shim/stream/timeline.h"

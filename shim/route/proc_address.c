@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hipGetProcAddress and its kin return our entry where we have one. The runtime decides
- * which function a name and a version mean; we replace the address if it is one that we
- * intercept. No lock.
+ * hipGetProcAddress and its kin return our entry for a function that we intercept. The runtime
+ * decides which function a name and a version mean; we replace the address. No lock.
  */
 #include <dlfcn.h>
 #include <string.h>
@@ -49,9 +48,9 @@ static size_t entry_named(const char *name)
 }
 
 /* The runtime looks in the library that it loads as libamdhip64.so, which may be a second copy.
- * Then its addresses are not those that we know, so compare names: that of the function, which may
- * be the _spt form of what was asked for, and only if the loader has none the one that was asked
- * for. */
+ * Then its addresses are unknown to us, so compare names. The name is that of the function, which
+ * may be the _spt form of the requested name. Only if the loader has no name for the address the
+ * requested name counts. */
 static hipError_t reroute(const char *symbol, void **fn, hipError_t err)
 {
 	Dl_info info;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ranges and marks of roctx, by which a program says what it is doing. They become phases of the
- * recording, and go on to the real library, if the process has one: a profiler sees what it saw
- * without us.
+ * Ranges and marks of roctx, which name the phases of a program. These ranges become phases of the
+ * recording, and are passed on to the real library, if the process has one, so a profiler sees the
+ * same as without us.
  *
  * Locks: none of its own.
  */
@@ -27,8 +27,8 @@ SS_EXPORT int roctxRangePop(void);
 SS_EXPORT range_id roctxRangeStartA(const char *message);
 SS_EXPORT void roctxRangeStop(range_id id);
 
-/* The functions of the real library, of which it may have some only. They are stored before `known`
- * is; threads that look at the same time store the same. */
+/* The functions of the real library, which may lack some. The functions are stored before `known`;
+ * threads that look at the same time store the same. */
 static struct {
 	void (*_Atomic mark)(const char *message);
 	int (*_Atomic push)(const char *message);
@@ -40,7 +40,7 @@ static atomic_bool known;
 static _Atomic unsigned long long looked; /* how many objects had been loaded at the last look */
 
 struct look {
-	char path[PATH_MAX]; /* of the first other object that has them; "": none */
+	char path[PATH_MAX]; /* path of the first other object that has them; "": none */
 	unsigned long long loaded;
 	bool count_only;
 };
@@ -79,8 +79,8 @@ static void take_from(void *library)
 	atomic_store(&known, true);
 }
 
-/* It may be a library of a plug-in, which RTLD_NEXT does not find, and come later than the first
- * call. It stays loaded from now on. Several threads that look find the same. */
+/* The library may belong to a plug-in, so that RTLD_NEXT does not find it, and may be loaded after
+ * the first call. The library stays loaded from now on. Several threads that look find the same. */
 static bool find_real(void)
 {
 	struct look l;
@@ -109,7 +109,7 @@ void roctxMarkA(const char *message)
 		real.mark(message);
 }
 
-/* The level of the range, from 0. Without a library nobody counts. */
+/* Returns the level of the range, from 0. Without a library levels are not counted. */
 int roctxRangePushA(const char *message)
 {
 	ss_trace_phase(SS_TRACE_PHASE_PUSH, 0, message);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Handles of our blocks for other processes (hipIpcGetMemHandle). A handle names a block
- * and not the segment that it lies in. import.c opens handles; pool_pointer.c does the
- * same for pools.
+ * Handles of our blocks for other processes (hipIpcGetMemHandle). A handle names a block and not
+ * the block's segment. import.c opens handles; pool_pointer.c does the same for pools.
  *
  * Locks: handles_lock (the segments' real handles). Leaf.
  */
@@ -25,9 +24,8 @@
 
 _Static_assert(sizeof(hipIpcMemHandle_t) == SS_HANDLE_BYTES, "hipIpcMemHandle_t");
 
-/* One handle per segment. Since 6.4 each one that the runtime makes costs a dma-buf
- * descriptor, and an importer must be able to tell that two blocks lie in the same
- * segment. */
+/* There is one handle per segment. Since 6.4 each handle that the runtime makes costs a dma-buf
+ * descriptor, and an importer must recognize two blocks of the same segment. */
 struct real_handle {
 	void *segment;
 	uint64_t serial;
@@ -60,13 +58,13 @@ static hipError_t segment_handle(const struct ss_ipc_place *place, hipIpcMemHand
 	pthread_mutex_unlock(&handles_lock);
 	if (found)
 		return hipSuccess;
-	/* The runtime does not write the bytes that it does not use. */
+	/* The runtime leaves unused bytes of the handle unwritten. */
 	memset(out, 0, sizeof(*out));
 	err = REAL(hipIpcGetMemHandle, out, place->segment);
 	if (err != hipSuccess)
 		return err;
 	pthread_mutex_lock(&handles_lock);
-	/* Two threads that asked at once must use the same handle. */
+	/* Two threads that asked at the same time must use the same handle. */
 	if (!cached(place, out)) {
 		HASH_FIND_PTR(handles, &place->segment, r);
 		if (!r && (r = calloc(1, sizeof(*r)))) {
@@ -80,7 +78,7 @@ static hipError_t segment_handle(const struct ss_ipc_place *place, hipIpcMemHand
 		if (r) {
 			r->serial = place->serial;
 			r->handle = *out;
-		} else { /* it could not be found again by its handle */
+		} else { /* the segment could not be found again by its handle */
 			err = hipErrorOutOfMemory;
 		}
 	}
@@ -146,7 +144,8 @@ hipError_t do_hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *ptr)
 	if (!ss_handle_pack(&h, handle)) {
 		if (place.offset)
 			return ss_fail(hipErrorInvalidValue);
-		/* A layout of the handle that we do not know. The base is right in any. */
+		/* The layout of the handle is unknown. The handle of the base is right in any
+		 * layout. */
 		memcpy(handle, h.real, sizeof(*handle));
 	}
 	ss_ipc_export(ss_core, &place);
@@ -154,7 +153,8 @@ hipError_t do_hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *ptr)
 }
 
 /* The descriptor always means a whole allocation of the runtime, from its first byte on (7.2.4),
- * and importers take that for the block. So only a block that starts its segment has one. */
+ * and importers take that allocation for the block. So only a block that starts its segment has a
+ * descriptor. */
 hipError_t do_hipMemGetHandleForAddressRange(void *handle, hipDeviceptr_t ptr, size_t size,
 					     SS_RANGE_TYPE type, unsigned long long flags)
 {
@@ -178,9 +178,9 @@ hipError_t do_hipMemGetHandleForAddressRange(void *handle, hipDeviceptr_t ptr, s
 SS_EXPORT hsa_status_t hsa_amd_ipc_memory_create(void *ptr, size_t size,
 						 hsa_amd_ipc_memory_t *handle);
 
-/* UCX calls this with the base that hsa_amd_pointer_info reports, and so does HIP. With
- * an address of virtual memory management it runs into a kernel BUG (clr#265). So ranges
- * of ours are refused where they are such, or where we cannot tell. */
+/* UCX calls this with the base that hsa_amd_pointer_info reports, and so does HIP. With an address
+ * of virtual memory management this call runs into a kernel BUG (clr#265). So the shim refuses a
+ * range of ours that is virtual memory, or may be. */
 hsa_status_t hsa_amd_ipc_memory_create(void *ptr, size_t size, hsa_amd_ipc_memory_t *handle)
 {
 	static _Atomic(void *) found;
@@ -188,8 +188,7 @@ hsa_status_t hsa_amd_ipc_memory_create(void *ptr, size_t size, hsa_amd_ipc_memor
 	int state = atomic_load_explicit(&ss_state, memory_order_acquire);
 	struct ss_block_info info;
 
-	/* In a forked child the core's locks may be held, so nothing of ours is shared
-	 * there. */
+	/* In a forked child the core's locks may be held, so a child shares no memory of ours. */
 	if (state != SS_UNKNOWN && ss_core && ss_owns_range(ss_core, ptr, size) &&
 	    (state == SS_OFF || !ss_lookup(ss_core, ptr, &info) || info.backing == SS_BACKING_VMM))
 		return HSA_STATUS_ERROR_INVALID_ARGUMENT;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a block inside a segment is named to another process.
+ * The format of handles that name a block inside a segment to another process.
  *
- * The runtime's hipIpcMemHandle_t is [0:32) HSA handle, [32:40) size, [40:48) offset,
- * [48:52) process, [52:56) the owner's device in newer releases, and the rest unused
- * (observed on 7.2.4, 6.4.3, 5.7.1). Opening it ignores the offset, so a handle with an
- * offset would show a process without the shim the wrong bytes. Every release refuses a
- * size of 0. So ours have that size and use the other words, of which they need no size,
- * since segments are whole frames of 2 MiB:
+ * The runtime's hipIpcMemHandle_t is [0:32) HSA handle, [32:40) size, [40:48) offset, [48:52)
+ * process, [52:56) the owner's device in newer releases, and the rest unused (observed on 7.2.4,
+ * 6.4.3, 5.7.1). Opening it ignores the offset, so a handle with an offset would show a process
+ * without the shim the wrong bytes. Every release refuses a size of 0. So our handles have a size
+ * of 0 and use the other words. They need no size of the segment in bytes, since segments are whole
+ * frames of 2 MiB:
  *
  *   [32:40) 0
  *   [40:48) 4 bits version, 24 bits frames of the segment, 36 bits grains of offset
@@ -18,12 +18,12 @@
  *
  *   [56:64) 9 bits check, 12 bits serial, 43 bits size of the block
  *
- * The serial is needed because since 7.0 the HSA handle is only process and address: a
- * later segment at the same address has the same one.
+ * The serial is needed because since 7.0 the HSA handle is only process and address: a later
+ * segment at the same address has the same HSA handle.
  *
- * The runtime's hipMemPoolPtrExportData is [0:8) offset, [8:16) size, [16:48) HSA handle,
- * and the runtime ignores offset and size. So ours has an HSA handle that opens nothing
- * until it is unmasked:
+ * The runtime's hipMemPoolPtrExportData is [0:8) offset, [8:16) size, [16:48) HSA handle, and the
+ * runtime ignores offset and size. So our data has an HSA handle that opens nothing until it is
+ * unmasked:
  *
  *   [0:8)   32 bits magic (no offset is that large), 32 bits check
  *   [8:16)  as [40:48) above
@@ -31,9 +31,8 @@
  *   [48:56) as above
  *   [56:64) size of the block
  *
- * What arrives may be any bytes. The check catches accidents. A forger gains no more than
- * the real handle gives him, because the importer verifies the range against what was
- * really mapped.
+ * An importer may receive any bytes. The check catches accidents. A forger gains no more than the
+ * real handle gives, because the importer verifies the range against the real mapping.
  */
 #include <string.h>
 
@@ -93,7 +92,7 @@ static uint64_t check(const void *bytes, size_t from, size_t to, uint64_t more, 
 
 /* ---- for handles and pointers ------------------------------------------- */
 
-/* Has the real handle the known layout, and do all numbers fit in their bits? */
+/* Does the real handle have the known layout, and do all numbers fit in their bits? */
 static bool fits(const struct ss_handle *h)
 {
 	return word(h->real, AT_SIZE) == h->segment_size && !word(h->real, AT_OFFSET) &&
@@ -109,8 +108,8 @@ static uint64_t pack_place(const struct ss_handle *h)
 	       h->offset / SS_HANDLE_GRAIN;
 }
 
-/* Fills *h from `w` and `size`, and restores in h->real the words that we had used.
- * False: no handle of ours has such contents. */
+/* Fills *h from `w` and `size`, and restores the words of h->real that our handle uses. False: no
+ * handle of ours has such contents. */
 static bool unpack(struct ss_handle *h, uint64_t w, uint64_t size)
 {
 	uint32_t device = half(h->real, AT_DEVICE);

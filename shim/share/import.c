@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opens and closes memory of other processes, from a handle (hipIpcOpenMemHandle) or into
- * a pool (hipMemPoolImportPointer). mappings.c has the table of what is open. No lock.
+ * Opens and closes memory of other processes, from a handle (hipIpcOpenMemHandle) or into a pool
+ * (hipMemPoolImportPointer). mappings.c has the table of open blocks. No lock.
  */
 #include <string.h>
 #include <unistd.h>
@@ -21,8 +21,8 @@
 
 /* ---- what a close waits for --------------------------------------------- */
 
-/* The real close waits for the device before it unmaps. Programs rely on that: they tell their
- * peer that they are done when it returns. */
+/* The real close waits for the device before it unmaps. Programs rely on this wait: they report to
+ * their peer when the close returns. */
 static hipError_t only_wait(int dev)
 {
 	struct ss_device_switch s;
@@ -68,8 +68,9 @@ static hipError_t close_on(int dev, void *base)
 	return err;
 }
 
-/* Closes a mapping that has left our table: nobody may open it meanwhile. If the runtime refuses
- * and still has it, as it says itself, then nothing was closed, and the program may try again. */
+/* Closes a mapping that has left our table; no thread may open it meanwhile. If the runtime refuses
+ * and reports that it still has the mapping, then nothing was closed, and the program may try
+ * again. */
 static hipError_t close_released(const struct ss_mapping_close *d)
 {
 	hipError_t err = close_on(d->dev, d->close);
@@ -121,9 +122,9 @@ static hipError_t map_once(const struct ss_handle *h, bool ours, enum ss_via via
 	return err;
 }
 
-/* Memory that was freed here without a wait may still be mapped, while its owner has
- * another segment at the same address. Since 7.0 the runtime takes one for the other.
- * Then close the old one. */
+/* Memory that this process freed without a wait may still be mapped, while its owner has another
+ * segment at the same address. Since 7.0 the runtime confuses the two segments. Then close the old
+ * mapping. */
 static hipError_t map(const struct ss_handle *h, bool ours, enum ss_via via, int dev,
 		      unsigned flags, void **ptr)
 {
@@ -268,10 +269,10 @@ static void close_idle(bool joins_null)
 		(void)close_on(dev, base);
 }
 
-/* Before a call that waits for the device: closing waits no longer than that call would.
- * This serves devices on which some stream is always busy, so that they are never found
- * idle. Only one mapping per call, because the next close would also wait for work that
- * was enqueued meanwhile. */
+/* Called before a call that waits for the device, because closing a mapping waits no longer than
+ * that call. This closes mappings of devices on which a stream is always busy, so that no look
+ * finds the device idle. Only one mapping per call is closed, because the next close would also
+ * wait for work that was enqueued meanwhile. */
 static void close_one(int dev)
 {
 	uint64_t asked;

@@ -16,8 +16,8 @@ hipError_t ss_import_pointer(const struct ss_handle *h, int dev, void **ptr);
 bool ss_import_free(void *ptr, hipError_t *err);
 bool ss_import_free_async(void *ptr, int dev, hipError_t *err);
 
-/* Before anything is opened: registers with stream/sync_watch.h, so that mappings are
- * closed when their last use has ended and forgotten when their device is reset. */
+/* Called before any memory is opened. Registers with stream/sync_watch.h, so that mappings are
+ * closed when they are idle and forgotten when their device is reset. */
 void ss_import_watch(void);
 
 #endif

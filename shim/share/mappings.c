@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of segments of other processes that are mapped here, and of the blocks that
- * are open in them. The runtime maps whole segments. The blocks of one segment share its
- * mapping, which is closed with the last of them.
+ * The table of segments of other processes that are mapped here, and of the blocks that are open in
+ * them. The runtime maps whole segments. The blocks of one segment share its mapping, which is
+ * closed with the last block.
  *
- * Handles that the runtime of another process made itself are opened and closed by the
- * runtime one for one. They are recorded here as well, because a block of the same
- * segment may come later.
+ * The runtime opens and closes each handle that the runtime of another process made. The table
+ * records these openings as well, because a block of the same segment may be opened later.
  *
  * Locks: mappings_lock. Leaf.
  */
@@ -21,8 +20,8 @@
 struct block {
 	size_t offset, size;
 	enum ss_via via;
-	uint64_t devices;          /* a bit for each that it was opened on */
-	unsigned count, buffer_id; /* how often it is open; for its attribute */
+	uint64_t devices;          /* devices on which the block was opened, a bit each */
+	unsigned count, buffer_id; /* number of openings; id for the attribute BUFFER_ID */
 	struct block *next;
 };
 
@@ -32,11 +31,12 @@ struct mapping {
 	unsigned char handle[SS_HANDLE_BYTES];
 	uint32_t serial;
 	int dev;          /* the device that opened it first */
-	uint64_t devices; /* all that did: since 7.0 one mapping may serve several */
+	uint64_t devices; /* all devices that opened it: since 7.0 one mapping may serve several */
 	unsigned flags;
-	unsigned users, opens; /* how often the program, and how often we, opened it */
+	unsigned users, opens; /* openings by the program; openings by us */
 	bool shared;           /* some block was opened by a handle of ours */
-	bool ending;           /* to be closed once these devices, and those above, are idle */
+	/* To be closed once the devices in `waits`, and in `devices`, are idle */
+	bool ending;
 	uint64_t waits;
 	uint64_t since; /* number of the last free that did not wait */
 	struct block *blocks;
@@ -50,8 +50,8 @@ atomic_int ss_imports;
 
 /* ---- the table; mappings_lock held -------------------------------------- */
 
-/* Since 7.0 the HSA handle names process and address only, and another segment may lie there by
- * now. Our own handles have a serial as well. */
+/* Since 7.0 the HSA handle names process and address only, and another segment may have that
+ * address now. Our own handles have a serial as well. */
 static struct mapping *find_handle(const struct ss_handle *h, int dev)
 {
 	struct mapping *m;
@@ -80,7 +80,7 @@ static void set_ending(struct mapping *m, bool ending)
 	m->ending = ending;
 }
 
-/* NULL: memory is out. */
+/* NULL: out of host memory. */
 static struct block *attach(struct mapping *m, const struct ss_handle *h, bool ours,
 			    enum ss_via via, int dev)
 {
@@ -190,11 +190,11 @@ hipError_t ss_mapping_add(const struct ss_handle *h, bool ours, enum ss_via via,
 
 	*close = base;
 	pthread_mutex_lock(&mappings_lock);
-	/* Since 7.0 the runtime itself counts openings of one handle, and it takes a segment
-	 * that its owner has freed for the one that lies at that address now. */
+	/* Since 7.0 the runtime itself counts openings of one handle, and confuses a segment that
+	 * its owner has freed with the segment that has that address now. */
 	for (m = mappings; m && m->base != base; m = m->next)
 		;
-	if (m) /* even if this fails: to the runtime the mapping belongs to dev now */
+	if (m) /* even after a failure: to the runtime the mapping belongs to dev now */
 		m->devices |= 1ull << dev;
 	if (m && m->serial != h->serial) {
 		pthread_mutex_unlock(&mappings_lock);
@@ -207,7 +207,7 @@ hipError_t ss_mapping_add(const struct ss_handle *h, bool ours, enum ss_via via,
 	else if (!m)
 		m = add(h, base, dev, flags);
 	if (m && !same)
-		m->opens++; /* before attach() compares it with the users */
+		m->opens++; /* before attach() compares `opens` with `users` */
 	if (m && attach(m, h, ours, via, dev)) {
 		*ptr = m->base + h->offset;
 		err = hipSuccess;
@@ -222,8 +222,8 @@ hipError_t ss_mapping_add(const struct ss_handle *h, bool ours, enum ss_via via,
 
 /* ---- close -------------------------------------------------------------- */
 
-/* The block that starts at ptr. Where no handle of ours opened the mapping, any address
- * in it names it, as for the runtime. */
+/* The block that starts at ptr. If no handle of ours opened the mapping, any address in the mapping
+ * names it, as for the runtime. */
 static struct block *find_block(struct mapping *m, const void *ptr, enum ss_via via)
 {
 	size_t offset = (size_t)((const char *)ptr - m->base);
@@ -268,7 +268,7 @@ struct ss_mapping_close ss_mapping_release(void *ptr, enum ss_via via, int later
 			m->since = ++frees;
 		}
 		detach(m, b);
-		/* An earlier free may have left devices that nobody waited for. */
+		/* An earlier free may have left devices without a wait. */
 		if (m->users < m->opens && (later >= 0 || m->waits & ~d.devices)) {
 			set_ending(m, true);
 		} else if (m->users < m->opens) {
@@ -338,8 +338,8 @@ uint64_t ss_mappings_waiting(uint64_t *asked)
 	return waits;
 }
 
-/* The real close waits for one of the devices that opened the mapping, and only the
- * runtime knows for which. So all of them must be idle. */
+/* The real close waits for one of the devices that opened the mapping, and only the runtime knows
+ * which one. So all these devices must be idle. */
 void *ss_mapping_take_idle(uint64_t idle, uint64_t asked, int *dev)
 {
 	struct mapping *m;
@@ -364,8 +364,8 @@ void *ss_mapping_take_idle(uint64_t idle, uint64_t asked, int *dev)
 
 /* ---- questions ---------------------------------------------------------- */
 
-/* The smallest block around ptr: beside single blocks, a handle of the runtime may have
- * opened the whole segment. */
+/* The smallest block around ptr. A handle of the runtime may have opened the whole segment beside
+ * single blocks. */
 static struct block *block_at(const struct mapping *m, const void *ptr)
 {
 	size_t at = (size_t)((const char *)ptr - m->base);
@@ -398,8 +398,8 @@ bool ss_import_find(const void *ptr, struct ss_block_info *out, unsigned *buffer
 	return b != NULL;
 }
 
-/* As for our own blocks: the bytes up to where another block of the pool could begin may
- * be used, and what was freed to a pool may be touched until it is closed. */
+/* As for our own blocks: a command may use the bytes up to the next possible start of a block of
+ * the pool, and may touch memory that was freed to a pool until the memory is closed. */
 bool ss_import_left_slow(const void *ptr, uint64_t *left)
 {
 	const struct mapping *m;

@@ -27,16 +27,16 @@ bool ss_mapping_reopen(const struct ss_handle *h, bool ours, enum ss_via via, in
 hipError_t ss_mapping_add(const struct ss_handle *h, bool ours, enum ss_via via, void *base,
 			  int dev, unsigned flags, void **ptr, void **close);
 
-/* What the caller has to do after a block was released. */
+/* The caller's duties after a block was released. */
 struct ss_mapping_close {
 	bool known;       /* ptr lies in a mapping of the table */
-	bool open;        /* it was open, until now */
+	bool open;        /* ptr was open, until now */
 	bool shared;      /* other blocks of ours may lie in the mapping */
 	uint64_t devices; /* wait for these (a bit each) */
-	int dev;          /* then, with this one current, */
+	int dev;          /* then, with this device current, */
 	void *close;      /* close this address; NULL: nothing to close */
-	unsigned opens;   /* ss_mapping_replaced(): so many times */
-	/* What was released, for ss_mapping_restore() */
+	unsigned opens;   /* ss_mapping_replaced(): close it this many times */
+	/* The released block, for ss_mapping_restore() */
 	void *base; /* of the mapping */
 	struct ss_handle block;
 	enum ss_via via;
@@ -49,13 +49,12 @@ struct ss_mapping_close ss_mapping_release(void *ptr, enum ss_via via, int later
 
 /* The runtime has refused to close the mapping that ss_mapping_release() took out of the table, and
  * still has it: the block is open again, so that the program can try once more. Does nothing if
- * memory is out, or if the address has another segment by now. */
+ * host memory is out, or if the address has another segment by now. */
 void ss_mapping_restore(const struct ss_mapping_close *d);
 
-/* The runtime returned `base` for h, but another segment is recorded there, which h's
- * segment has replaced in the owner's process. If nobody uses the old one, it is removed
- * from the table, and the caller must close it; then h can be opened. Else the result's
- * `opens` is 0. */
+/* The runtime returned `base` for h, but another segment is recorded there, which h's segment has
+ * replaced in the owner's process. If the old segment has no users, it is removed from the table,
+ * and the caller must close it; then h can be opened. Else the result's `opens` is 0. */
 struct ss_mapping_close ss_mapping_replaced(const struct ss_handle *h, void *base);
 
 /* The devices (a bit each) that must be idle before mappings can be closed whose blocks were
@@ -79,8 +78,8 @@ bool ss_import_find(const void *ptr, struct ss_block_info *out, unsigned *buffer
 /* Does ptr lie in an imported block that does not start its mapping? A handle that the runtime
  * made for it would open at another place. */
 bool ss_import_inside(const void *ptr);
-/* *left: how many bytes from ptr on belong to the imported block at ptr; 0 if it is
- * beside all open blocks. False: ptr is in no mapping whose blocks are known. */
+/* *left: the number of bytes from ptr on that belong to the imported block at ptr; 0 if ptr is
+ * outside all open blocks. False: ptr is in no mapping whose blocks are known. */
 bool ss_import_left_slow(const void *ptr, uint64_t *left);
 static inline bool ss_import_left(const void *ptr, uint64_t *left)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file descriptor that stands for a pool. Like the runtime's it carries no memory,
- * only what an importer needs to make a pool of its own. It is a sealed memory file: it
- * outlives the exporter, can be sent and duplicated, and its contents never change.
+ * The file descriptor that represents a pool. Like the runtime's descriptor it carries no memory,
+ * only the properties that an importer needs to make a pool of its own. The descriptor is a sealed
+ * memory file: the file outlives the exporter, can be sent and duplicated, and its contents never
+ * change.
  *
- * A descriptor that arrives may be of any file with any bytes. Only sealed memory files
- * are read, because reading one can never block. No lock.
+ * A received descriptor may refer to any file with any bytes. Only sealed memory files are read,
+ * because such a read can never block. No lock.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -57,7 +58,7 @@ bool ss_pool_desc_parse(const void *bytes, size_t size, struct ss_pool_desc *out
 }
 
 /* Devices without a serial number share one uuid, and partitions of a device may share the bus
- * address. So both must agree. */
+ * address. So uuid and bus address must both agree. */
 bool ss_pool_desc_same_device(const struct ss_pool_desc_device *a,
 			      const struct ss_pool_desc_device *b)
 {
@@ -70,7 +71,7 @@ int ss_pool_desc_write(const struct ss_pool_desc *desc, size_t size)
 
 	if (fd < 0)
 		return -1;
-	/* Callers take 0 for no handle, and 0 to 2 are the standard streams. */
+	/* Callers treat 0 as no handle, and 0 to 2 are the standard streams. */
 	if (fd < 3) {
 		high = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 		close(fd);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pools between processes: hipMemPoolExportToShareableHandle and its import. The
- * descriptor says what the pool is like (pool_descriptor.c). Its memory goes from process
- * to process by pointers (pool_pointer.c), so there is no server, no socket, and no peer
- * to wait for. No lock.
+ * Pools between processes: hipMemPoolExportToShareableHandle and its import. The descriptor has the
+ * properties of the pool (pool_descriptor.c). Pointers carry the pool's memory from process to
+ * process (pool_pointer.c), so there is no server, no socket, and no peer to wait for. No lock.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -82,9 +81,9 @@ static bool is_descriptor(int fd)
 	return fd >= 0 && fcntl(fd, F_GETFD) >= 0;
 }
 
-/* The descriptor behind a handle; -1: none. The runtime takes it by value from the lower
- * half of the handle, whose upper half may never have been written. The example in HIP's
- * guide passes the address of one instead. */
+/* The descriptor of a handle; -1: none. The runtime takes the descriptor by value from the lower
+ * half of the handle, whose upper half may be uninitialized. The example in HIP's guide passes the
+ * address of a descriptor instead. */
 static int as_descriptor(const void *handle)
 {
 	uintptr_t value = (uintptr_t)handle;
@@ -92,7 +91,8 @@ static int as_descriptor(const void *handle)
 
 	if (value <= INT32_MAX && is_descriptor(low))
 		return low;
-	/* Let the kernel read the address: it reports a bad one by EFAULT, not by a signal. */
+	/* Let the kernel read the address: the kernel reports a bad address by EFAULT, not by a
+	 * signal. */
 	probe = memfd_create("somashim", MFD_CLOEXEC);
 	if (probe < 0)
 		return -1;
@@ -118,7 +118,7 @@ static bool native_pool_is_sane(int fd)
 	struct native_desc desc;
 	struct stat st;
 
-	/* Only shared memory: reading another file could block. */
+	/* Read only shared memory, because a read of another file could block. */
 	if (fcntl(fd, F_GET_SEALS) < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) ||
 	    st.st_size != sizeof(desc) || pread(fd, &desc, sizeof(desc), 0) != sizeof(desc) ||
 	    desc.count > 32)

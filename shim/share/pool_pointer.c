@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Memory of pools between processes: hipMemPoolExportPointer and its import. A pointer's export
- * data names the segment and the place in it; it is opened and closed as memory of hipIpc* is
- * (import.c).
+ * data names the segment and the offset in it. The importer opens and closes the memory as memory
+ * of hipIpc* (import.c).
  *
  * Locks: natives_lock (the pools of the runtime that import the runtime's own pointers). Leaf.
  */
@@ -61,8 +61,8 @@ void ss_pool_pointer_reset(int dev)
 	pthread_mutex_unlock(&natives_lock);
 }
 
-/* The pool of the runtime that imports pointers of a process without the shim; NULL: none could
- * be made. */
+/* The pool of the runtime that imports pointers of a process without the shim; NULL: the pool could
+ * not be made. */
 static hipMemPool_t native_pool(int dev)
 {
 	hipMemPoolProps props;

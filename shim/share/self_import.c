@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts how often a block is open that this process exported and imported itself.
+ * Counts the openings of each block that this process exported and imported itself.
  *
  * Locks: list_lock (the list of blocks). Leaf.
  */
@@ -13,14 +13,14 @@
 
 struct opened {
 	void *ptr;
-	uint64_t id; /* of the block, because another block may lie at ptr later */
+	uint64_t id; /* id of the block, because another block may lie at ptr later */
 	unsigned count;
 	struct opened *next;
 };
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct opened *list;
-atomic_int ss_self_imports; /* how many entries */
+atomic_int ss_self_imports; /* number of entries */
 
 bool ss_self_import_add(const struct ss_handle *h, void **ptr, hipError_t *err)
 {
@@ -32,7 +32,7 @@ bool ss_self_import_add(const struct ss_handle *h, void **ptr, hipError_t *err)
 	if (!segment)
 		return false;
 	*err = hipErrorInvalidValue;
-	/* The segment may be gone, and another one may lie there. */
+	/* The segment may have been released, and another one may have its address. */
 	if (!ss_ipc_exported(ss_core, segment + h->offset, serial) ||
 	    !ss_lookup(ss_core, segment + h->offset, &info) || !info.live ||
 	    info.base != segment + h->offset || info.size != h->size)

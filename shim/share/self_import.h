@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocks that this process has exported and imported itself: each is open more than once, and a
- * free only counts down until the last. */
+/* Blocks that this process has exported and imported itself. Each such block is open more than
+ * once, and a free only lowers its count until the last. */
 #ifndef SS_SHIM_SELF_IMPORT_H
 #define SS_SHIM_SELF_IMPORT_H
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which streams are being captured, and by which begin. A capture starts with a begin call,
- * spreads to a stream that waits for an event recorded in it, and ends for all of them with the
- * end call on the stream where it began. Fast paths only read the counter ss_captures.
+ * The streams that are being captured, and the begin call of each capture. A capture starts with a
+ * begin call, spreads to a stream that waits for an event recorded in the capture, and ends for all
+ * its streams with the end call on the stream where the capture began. Fast paths only read the
+ * counter ss_captures.
  *
  * Locks: capture_lock (streams, events). Leaf; not held across a call.
  */
@@ -23,8 +24,8 @@
 struct member {
 	struct ss_timeline *tl;     /* the stream */
 	struct ss_timeline *origin; /* the stream where its capture began */
-	hipStreamCaptureMode mode;  /* of the capture */
-	pthread_t thread;           /* that began it */
+	hipStreamCaptureMode mode;  /* mode of the capture */
+	pthread_t thread;           /* thread that began the capture */
 	UT_hash_handle hh;
 };
 
@@ -49,8 +50,8 @@ static void live(int more)
 	ss_slow_reasons_add(more);
 }
 
-/* Lock held. `by`: the member whose capture tl joins, or NULL if it begins one.
- * False: out of host memory, or tl is in a capture already. */
+/* Lock held. `by`: the member whose capture tl joins, or NULL if tl begins a capture. False: out of
+ * host memory, or tl is in a capture already. */
 static bool member_add(struct ss_timeline *tl, const struct member *by, hipStreamCaptureMode mode)
 {
 	struct ss_timeline *origin = by ? by->origin : tl;
@@ -154,7 +155,7 @@ void ss_capture_event_clear(hipEvent_t event)
 	pthread_mutex_unlock(&capture_lock);
 }
 
-/* This waits for what is being put on the stream, or asked of it, right now. */
+/* Waits for the calls that enqueue work on the stream, or query the stream, right now. */
 static void begin(hipStream_t stream, struct ss_timeline *tl)
 {
 	ss_timeline_set_capturing(ss_core, tl, true);
@@ -179,8 +180,8 @@ bool ss_capture_join(hipStream_t stream, struct ss_timeline *tl, hipEvent_t even
 	return added;
 }
 
-/* Does the capture of m's stream forbid things to the calling thread? One in thread-local mode
- * concerns its own thread only. */
+/* Does the capture of m's stream restrict the calling thread? A capture in thread-local mode
+ * restricts its own thread only. */
 static bool concerns_me(const struct member *m)
 {
 	return m->mode == hipStreamCaptureModeGlobal ||
@@ -188,10 +189,10 @@ static bool concerns_me(const struct member *m)
 		pthread_equal(m->thread, pthread_self()));
 }
 
-/* As in the runtime from 6.0 on: while a blocking stream of the device is captured,
- * hipMallocAsync on another stream is an error, and the capture goes on. It is no error
- * if the capture or the calling thread is in relaxed mode, where the runtime's error is a
- * defect (known problem C13). */
+/* As in the runtime from 6.0 on: while a blocking stream of the device is captured, hipMallocAsync
+ * on another stream is an error, and the capture goes on. The call is no error if the capture or
+ * the calling thread is in relaxed mode, in which the runtime's error is a defect (known problem
+ * C13). */
 bool ss_capture_refuses_alloc(int dev)
 {
 	hipStreamCaptureMode mine = hipStreamCaptureModeRelaxed;
@@ -211,9 +212,10 @@ bool ss_capture_refuses_alloc(int dev)
 	return refuses;
 }
 
-/* The rule for pools.c. From 7.0 on the runtime neither makes nor ends a pool, nor makes one
- * current, beside a capture in global mode, or beside one of the calling thread in thread-local
- * mode. The thread's own mode and the device do not matter, and the capture goes on. */
+/* The rule for pools.c. From 7.0 on the runtime neither creates nor destroys a pool, nor makes a
+ * pool current, during a capture in global mode, or during a capture of the calling thread in
+ * thread-local mode. The thread's own mode and the device do not matter, and the capture goes
+ * on. */
 static bool forbids_pools(void)
 {
 	struct member *m, *next;
@@ -264,9 +266,9 @@ void ss_capture_drop_device(int dev)
 
 /* ---- the calls ---------------------------------------------------------- */
 
-/* Called before the real begin, so that nothing of ours is enqueued on the stream once it
- * captures; taken back if the real call fails. False: out of host memory, then the capture must
- * not begin. */
+/* Called before the real begin, so that nothing of ours is enqueued on the stream once the stream
+ * captures. The caller undoes the announcement if the real call fails. False: out of host memory,
+ * then the capture must not begin. */
 static bool announce(hipStream_t stream, struct ss_timeline *tl, hipStreamCaptureMode mode,
 		     bool *added)
 {

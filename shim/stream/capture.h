@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which streams are being captured. Ask only while ss_capture_live(): nothing here is cheap. */
+/* The streams that are being captured. Call these functions only while ss_capture_live(): none is
+ * cheap. */
 #ifndef SS_SHIM_CAPTURE_H
 #define SS_SHIM_CAPTURE_H
 
@@ -12,8 +13,8 @@ struct ss_timeline;
 bool ss_capture_has_event(hipEvent_t event);
 void ss_capture_event_set(hipEvent_t event, struct ss_timeline *tl);
 void ss_capture_event_clear(hipEvent_t event);
-/* Before tl waits for an event that was recorded on a capturing stream. True: tl was in no
- * capture and has joined that one; ss_capture_drop_stream() takes it back if the wait fails. */
+/* Before tl waits for an event that was recorded on a capturing stream. True: tl was in no capture
+ * and has joined the event's; ss_capture_drop_stream() undoes this if the wait fails. */
 bool ss_capture_join(hipStream_t stream, struct ss_timeline *tl, hipEvent_t event);
 /* Is hipMallocAsync on a stream of dev that is not captured an error now? */
 bool ss_capture_refuses_alloc(int dev);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of streams of execution contexts. The program's own calls tell which streams
- * a context has; no call of the runtime does.
+ * The table of streams of execution contexts. The table is filled from the program's own calls,
+ * because no call of the runtime lists the streams of a context.
  *
  * Locks: lock (the table). Leaf.
  */
@@ -17,10 +17,10 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct member {
 	hipStream_t stream;
-	void *context; /* NULL: it has been destroyed, or is about to be */
+	void *context; /* NULL: the context has been destroyed, or is about to be */
 	UT_hash_handle hh;
 } * members;
-static _Atomic unsigned count; /* of members; 0 in most programs, which then take no lock */
+static _Atomic unsigned count; /* number of members; 0 in most programs, which then take no lock */
 
 static struct member *find(hipStream_t stream)
 {

@@ -54,7 +54,7 @@ hipError_t do_hipCtxSynchronize(void)
 	RETURN_DEVICE_SYNC(hipCtxSynchronize);
 }
 
-/* Waits for these devices (a bit each). False: one could not be waited for. */
+/* Waits for these devices (a bit each). False: the wait for a device failed. */
 static bool wait_for(uint64_t devices)
 {
 	bool idle = true;
@@ -73,19 +73,19 @@ static bool wait_for(uint64_t devices)
 	return idle;
 }
 
-/* The real call frees all memory and streams of the current device without waiting. A
- * small block of the runtime lies in a slab that stays mapped. Ours lie in segments that
- * are unmapped, and on the real 7.2.4 a memset in flight faulted there. So this waits.
+/* The real call frees all memory and streams of the current device without waiting. A small block
+ * of the runtime lies in a slab that stays mapped. Our blocks lie in segments that are unmapped,
+ * and on the real 7.2.4 a pending memset faulted there. So this function waits.
  *
- * The real call does not know raw HSA memory, chunks and reservations as allocations, so
- * the core gives them back here once nothing runs that may use them. If that cannot be
- * waited for, they are lost. */
+ * The real call does not know raw HSA memory, chunks and reservations as allocations, so the core
+ * releases them here once no running work may use them. If the wait for that work fails, the memory
+ * is lost. */
 hipError_t do_hipDeviceReset(void)
 {
 	hipError_t err;
 	int dev = ss_current_device(&err);
 
-	ss_decay_thread_pause(); /* the reset takes along what the thread gives back */
+	ss_decay_thread_pause(); /* the reset frees the memory that the thread would release */
 	if (dev >= 0) {
 		ss_capture_drop_device(dev);
 		ss_device_reset_begin(ss_core, dev, wait_for(ss_reset_waits_for(ss_core, dev)));
@@ -132,8 +132,8 @@ CONTEXT(hipCtxSetCurrent, (hipCtx_t ctx), (ctx))
 
 /* ---- peers --------------------------------------------------------------- */
 
-/* The calling device may access all memory of `peer` from now on. Disabling that only
- * stops future mappings (device.cpp), so hipDeviceDisablePeerAccess needs no handler. */
+/* The calling device may access all memory of `peer` from now on. Disabling the access only stops
+ * future mappings (device.cpp), so hipDeviceDisablePeerAccess needs no handler. */
 hipError_t do_hipDeviceEnablePeerAccess(int peer, unsigned int flags)
 {
 	hipError_t err;

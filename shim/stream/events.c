@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events are created, recorded, destroyed and shared. A record publishes the stream's
- * clock after the real call succeeds. No lock.
+ * Creates, records, destroys and shares events. A record publishes the stream's clock after the
+ * real call succeeds. No lock.
  */
 #include "shim/stream/capture.h"
 #include "shim/stream/watched_call.h"
 
 typedef hipError_t record_call(hipEvent_t event, hipStream_t stream);
 
-/* An event that is recorded while its stream captures marks a place in a graph and not a
- * time, so it gets no clock. `external`: it becomes an external node, and every launch of
- * the graph records it, for the rest of its life. */
+/* An event that is recorded while its stream captures is a position in a graph and not a time, so
+ * the event gets no clock. `external`: the event becomes an external node, and every launch of the
+ * graph records the event, for the rest of its life. */
 static bool is_captured(hipEvent_t event, const struct ss_timeline *tl, bool external)
 {
 	bool captured = tl && ss_timeline_capturing(tl);
@@ -132,7 +132,8 @@ hipError_t do_hipEventDestroy(hipEvent_t event)
 	return ss_result(REAL(hipEventDestroy, event));
 }
 
-/* Another process may record it from now on, and a node of a graph may wait for that. */
+/* Another process may record the event from now on, and a node of a graph may wait for that
+ * record. */
 hipError_t do_hipIpcGetEventHandle(hipIpcEventHandle_t *handle, hipEvent_t event)
 {
 	if (event)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Execution contexts (from 7.14 on), which have streams of their own. When a context is
- * destroyed its streams detach: work that runs goes on, but the handle is good for
- * hipStreamDestroy only, and every other call answers 916. So the core's timeline of such
- * a stream ends before its context does. No lock.
+ * Execution contexts (from 7.14 on), which have streams of their own. The destruction of a context
+ * detaches its streams: running work goes on, but the handle is good for hipStreamDestroy only, and
+ * every other call returns 916. So the core's timeline of such a stream ends before its context
+ * ends. No lock.
  */
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@
 #include "shim/stream/sync_watch.h"
 #include "shim/stream/watched_call.h"
 
-#define AT_ONCE 32 /* a synchronization grants for that many streams of a context */
+#define AT_ONCE 32 /* a synchronization grants for this many streams of a context */
 
 /* The device of a context, or -1. */
 static int device_of(void *context)
@@ -98,7 +98,8 @@ hipError_t do_hipExecutionCtxSynchronize(void *context)
 	return ss_result(err);
 }
 
-/* The event covers all streams of the context. No clock can express that, so it gets none. */
+/* The event covers all streams of the context. No clock can express that, so the event gets
+ * none. */
 hipError_t do_hipExecutionCtxRecordEvent(void *context, hipEvent_t event)
 {
 	struct ss_token t = ss_record_begin(ss_core, event, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Graph nodes that record events or allocate. Every launch of the graph records such an
- * event, so the event has no clock for the rest of its life. Nodes that are described by
- * hipGraphNodeParams are in bounds/graph_node.c. No lock.
+ * Graph nodes that record events or allocate. Every launch of the graph records such an event, so
+ * the event has no clock for the rest of its life. bounds/graph_node.c handles nodes that
+ * hipGraphNodeParams describe. No lock.
  */
 #include "shim/alloc/graph_memory.h"
 #include "shim/alloc/last_error.h"

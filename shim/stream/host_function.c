@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Host functions on streams. Each is called by way of a function of ours that says when it runs.
- * No allocation waits meanwhile (core/pool/bounded_wait.c): the host function may need a lock that
- * the allocating thread holds. A function that has not begun needs nothing, so those on their way
- * do not matter.
+ * Host functions on streams. A function of ours calls each host function and reports when it runs.
+ * No allocation waits while a host function runs (core/pool/bounded_wait.c), because the host
+ * function may need a lock that the allocating thread holds. A pending host function that has not
+ * begun holds and needs no lock yet, so it does not count.
  *
- * One that is captured becomes a node that may run many times, and stays as the program made it.
- * Then what launches the graph counts until it has ended, as a wait for a value does.
+ * A captured host function becomes a node that may run many times, and the node calls the program's
+ * function directly. Then each launch of the graph counts until the launch has completed, as a wait
+ * for a value does.
  *
  * Locks: none.
  */
@@ -43,10 +44,10 @@ static void run_callback(hipStream_t stream, hipError_t status, void *arg)
 	ss_host_function_end();
 }
 
-/* One call that puts a function on a stream. */
+/* A call that enqueues a function on a stream. */
 struct put {
 	struct ss_timeline *tl;
-	struct function *f; /* NULL: the runtime gets the program's own */
+	struct function *f; /* NULL: the runtime gets the program's own function */
 	struct ss_host_command host;
 };
 
@@ -57,7 +58,7 @@ static struct put put_begin(hipStream_t stream, const struct function *f)
 	ss_observer_add(-1, SS_OBSERVER_HOSTFUNC);
 	if (unlikely(ss_checking))
 		ss_check_stream_opaque(p.tl, true, true);
-	/* After a bypass the stream may be captured although nobody knows. */
+	/* After a bypass the stream may be captured unknown to us. */
 	if (p.tl && (f->fn || f->callback) && ss_options.growth_wait_ms && !ss_distrusted(ss_core))
 		p.f = malloc(sizeof(*p.f));
 	if (p.f && !ss_capture_hold(ss_core, p.tl)) {

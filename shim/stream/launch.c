@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Launches that record events. The runtime decides when during the launch it records them, so
- * such an event has no clock, neither during the call nor after it. No lock.
+ * Launches that record events. The runtime records such an event at some moment during the launch,
+ * so the event has no clock, neither during the call nor after it. No lock.
  */
 #include "shim/alloc/last_error.h"
 #include "shim/handlers.h"

@@ -7,14 +7,14 @@
 
 #include "core/core.h"
 
-/* A real call of one pointer. A call of none takes one that it does not look at. */
+/* A real call with one pointer argument. A call without arguments ignores the pointer. */
 typedef hipError_t ss_wait_call(void *argument);
 
 /* Calls `real` (NULL: this release lacks it) while nothing of ours is held. The thread may be
- * cancelled in it, as it may natively. Then the `count` tokens of waits in progress end as after a
- * failed call, so that their streams no longer count as waited for. The depth is not raised,
- * because a thread that is cancelled never lowers it, and its handlers may free blocks of ours.
- * Only in a call that is served (SS_SERVED). */
+ * cancelled in `real`, as in the native call. Then the `count` tokens of waits in progress end as
+ * after a failed call, so that no thread counts as waiting for their streams. The depth is not
+ * raised, because a cancelled thread would never lower the depth, and its handlers may free blocks
+ * of ours. Allowed only in a call that is served (SS_SERVED). */
 hipError_t ss_real_wait(ss_wait_call *real, void *argument, struct ss_token *tokens,
 			unsigned count);
 

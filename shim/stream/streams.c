@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Streams are created and destroyed. They enter the core's table after the real create
- * and leave it before the real destroy. No lock.
+ * Creates and destroys streams. A stream enters the core's table after the real create and leaves
+ * the table before the real destroy. No lock.
  */
 #include "driver/rocm/rocm.h"
 #include "shim/alloc/device_wait.h"
@@ -58,8 +58,8 @@ void ss_stream_retire(hipStream_t stream, struct ss_timeline *tl)
 		ss_capture_drop_stream(tl);
 	if (unlikely(ss_checking))
 		ss_check_stream_destroyed(tl);
-	/* The null stream may have reused what this stream freed, because it is ordered after
-	 * this stream. Once the stream is destroyed it is not any more, so wait now. */
+	/* The null stream may have reused memory that this stream freed, because the null stream is
+	 * ordered after this stream. The destruction of the stream ends that order, so wait now. */
 	if (ss_timeline_retire(ss_core, tl) && !ss_capture_live())
 		(void)REAL(hipStreamSynchronize, stream);
 	ss_rocm_stream_destroyed(stream);
@@ -78,7 +78,7 @@ hipError_t do_hipStreamDestroy(hipStream_t stream)
 	if (refused)
 		return ss_fail(hipErrorContextIsDestroyed);
 	if (!tl || (uintptr_t)stream <= 2) {
-		ss_context_forget(stream); /* it may be detached from its context */
+		ss_context_forget(stream); /* the stream may be detached from its context */
 		return ss_result(REAL(hipStreamDestroy, stream));
 	}
 	dev = ss_timeline_device(tl);

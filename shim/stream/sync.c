@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Synchronizations, queries and waits: the real call, with what it proves read before it and
- * granted to the core after it succeeds. No lock.
+ * Synchronizations, queries and waits. Each call reads what it will prove before the real call, and
+ * grants that to the core after the real call succeeds. No lock.
  */
 #include "core/base/deadline.h"
 #include "core/order/watched.h"
@@ -12,7 +12,7 @@
 #include "shim/stream/watched_call.h"
 #include "trace/writer.h"
 
-/* The checker is told the name of a call here, because a HOT entry has no export that does. */
+/* Gives the name of the call to the checker, because the export of a HOT entry does not. */
 #define CHECK_CALL(name) do { \
 	if (unlikely(ss_checking)) \
 		ss_check_call(#name); \
@@ -22,8 +22,8 @@
 
 typedef hipError_t stream_call(hipStream_t stream);
 
-/* By the handle hipStreamLegacy the null stream is waited for, or asked, alone: the blocking
- * streams, which it is joined with by NULL, may run on (since 7.0; queries earlier). Such a call
+/* A wait for, or query of, the handle hipStreamLegacy covers the null stream alone. The blocking
+ * streams, which a NULL handle includes, may run on (since 7.0; queries earlier). Such a call
  * proves nothing to us, so its timeline is NULL here. */
 static inline struct ss_timeline *proven(hipStream_t handle, bool *refused)
 {
@@ -90,13 +90,13 @@ hipError_t do_hipStreamSynchronize_spt(hipStream_t stream)
 	return sync_stream(ss_spt_stream(stream), ss_real.hipStreamSynchronize_spt, stream);
 }
 
-#define COMMAND_NS 2000000 /* an idle stream needs no longer for one command, */
-#define COMMAND_LOOKS 50000 /* nor so many questions */
+#define COMMAND_NS 2000000 /* an idle stream completes one command within this time */
+#define COMMAND_LOOKS 50000 /* and within this number of queries */
 
-/* After pool calls on a stream the runtime would have left a marker there, which joins the null
- * stream; ours left none, so it is enqueued here. A program that has waited and asks once must
- * still hear that the stream is done, so the question is repeated for as long as an idle stream
- * needs for one marker. */
+/* Natively, pool calls leave a marker on the stream, which joins the null stream. Our pool calls
+ * leave none, so the query enqueues the marker here. A program that has waited and queries once
+ * must still get hipSuccess, so the query is repeated for as long as an idle stream needs for one
+ * marker. */
 static hipError_t query_stream(hipStream_t handle, stream_call *real, hipStream_t stream)
 {
 	struct ss_timeline *tl;
@@ -193,7 +193,7 @@ SS_INLINE hipError_t wait_event(hipStream_t handle, hipEvent_t event, unsigned i
 	tl = ss_stream_checked(handle, &refused);
 	if (refused)
 		return ss_fail(hipErrorInvalidHandle);
-	/* Announced before the real call, as a capture is (capture.c). */
+	/* The join is announced before the real call, as a capture is (capture.c). */
 	joins = ss_capture_live() && tl && ss_capture_has_event(event) &&
 		ss_capture_join(handle, tl, event);
 	t = ss_wait_begin(ss_core, event, tl);

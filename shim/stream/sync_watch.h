@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Callbacks at synchronization points. Memory of other processes (share/) is unmapped when its
- * last use has ended, which is found out where the program waits anyway.
+ * Callbacks at synchronization points. Memory of other processes (share/) is unmapped when it is
+ * idle, and the program's own waits show when it is idle.
  */
 #ifndef SS_SHIM_SYNC_WATCH_H
 #define SS_SHIM_SYNC_WATCH_H
@@ -14,16 +14,16 @@
 struct ss_sync_watch {
 	/* Before a call that waits for all of dev. */
 	void (*before_device_sync)(int dev);
-	/* After a wait of the program. joins_null: it waited for a whole device, so a fence on a
-	 * null stream may be recorded now. */
+	/* After a wait of the program. joins_null: the program waited for a whole device, so a
+	 * fence on a null stream may be recorded now. */
 	void (*after_sync)(bool joins_null);
 	/* Before the real hipDeviceReset of dev. */
 	void (*before_reset)(int dev);
 };
 
-/* One watcher, for good; again the same does nothing. */
+/* Sets the only watcher, which stays. A second call with the same watcher does nothing. */
 void ss_sync_watch_set(const struct ss_sync_watch *watch);
-/* How many things the watcher waits for. While 0, only resets are reported. */
+/* The number of mappings that the watcher waits for. While 0, only resets are reported. */
 extern atomic_int ss_sync_waiting __attribute__((visibility("hidden")));
 
 static inline bool ss_sync_watched(void)

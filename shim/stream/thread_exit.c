@@ -15,8 +15,8 @@
 extern int __cxa_thread_atexit_impl(void (*fn)(void *), void *arg, void *dso);
 extern void *__dso_handle __attribute__((visibility("hidden")));
 
-/* Waits for the calling thread's stream on dev. Legal beside any capture but one of that
- * stream. False: it could not be waited for. */
+/* Waits for the calling thread's stream on dev. Legal during any capture but one of that stream.
+ * False: the wait failed. */
 static bool drain(int dev)
 {
 	hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
@@ -42,11 +42,10 @@ static bool drain(int dev)
 	return err == hipSuccess;
 }
 
-/* Runs before the runtime's destructor. The runtime takes the thread's stream down in a
- * destructor of a thread-local object. If commands are in flight then, another thread's
- * use of the null stream may crash (7.2.4: WaitActiveStreams). A program that has waited
- * for its stream must not run that risk because of a marker of ours, so wait here. The
- * runtime would wait as well. */
+/* Runs before the runtime's destructor. The runtime destroys the thread's stream in a destructor of
+ * a thread-local object. If commands are pending then, another thread's use of the null stream may
+ * crash (7.2.4: WaitActiveStreams). A program that has waited for its stream must not run that risk
+ * because of a marker of ours, so wait here. The runtime would wait as well. */
 static void thread_gone(void *arg)
 {
 	uint64_t streams = ss_tls.own_streams, drained = 0;
@@ -61,9 +60,9 @@ static void thread_gone(void *arg)
 	ss_thread_exit(ss_core, false, drained);
 }
 
-/* Destructors of pthread keys run after those of thread-local objects. This one is for programs
- * that free in a key's destructor, when thread_gone() has run already. The runtime's stream is
- * gone then, and a call for it makes a later thread crash (7.2.4). */
+/* Destructors of pthread keys run after destructors of thread-local objects. This key is for
+ * programs that free in a key's destructor, when thread_gone() has run already. The runtime's
+ * stream is gone then, and a call for it makes a later thread crash (7.2.4). */
 static pthread_key_t gone_key;
 static bool have_gone_key;
 
@@ -81,12 +80,12 @@ static void gone_key_make(void)
 	have_gone_key = !pthread_key_create(&gone_key, key_gone);
 }
 
-/* Destructors of thread-local objects run last in, first out. So the runtime must have
- * registered its own before us, which any call into it does.
+/* Destructors of thread-local objects run last in, first out. So the runtime must have registered
+ * its destructor before us, which any call into the runtime does.
  *
- * In the destructor of a key glibc has run them all, and nothing tells us so. It keeps the 32 bytes
- * of a registration that is made there, which key_gone() stands in for. (A thread_local object of
- * C++ that is first used there costs as much.) */
+ * In the destructor of a pthread key glibc has run all these destructors already, and nothing tells
+ * us so. A registration that is made there leaks 32 bytes in glibc, and key_gone() does its work.
+ * (A thread_local object of C++ that is first used there costs as much.) */
 void ss_thread_exit_register(int dev)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;

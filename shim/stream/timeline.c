@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a stream handle to its timeline. Streams enter the core's table after their real create
- * and leave it before their real destroy (streams.c). No lock.
+ * Finds the timeline of a stream handle. Streams enter the core's table after their real create and
+ * leave the table before their real destroy (streams.c). No lock.
  */
 #include <string.h>
 
@@ -13,9 +13,10 @@
 #include "shim/stream/thread_exit.h"
 #include "shim/stream/timeline.h"
 
-/* A handle that nobody saw created, or garbage, which must be safe to ask about. Up to
- * 6.x every call looks a handle up in a set (hip::isValid). 7.2.4 does so in
- * hipStreamGetDevice only and follows the handle in all other calls. 5.2 lacks that call. */
+/* `stream` is a handle that the shim did not see created, or garbage. The question to the runtime
+ * must be safe for garbage. Up to 6.x every call looks a handle up in a set (hip::isValid). 7.2.4
+ * does so in hipStreamGetDevice only and follows the handle in all other calls. 5.2 lacks
+ * hipStreamGetDevice. */
 static struct ss_timeline *unknown(hipStream_t stream, hipError_t *err)
 {
 	struct ss_timeline *tl;
@@ -64,9 +65,9 @@ struct ss_timeline *ss_stream_slow(hipStream_t stream, hipError_t *err)
 
 	if ((uintptr_t)stream > 2)
 		return unknown(stream, err);
-	/* hipStreamLegacy came with 6.x. It means the null stream, but for synchronizations and
-	 * queries (sync.c). Before that it is no handle, whatever the runtime says of its flags and
-	 * device. */
+	/* hipStreamLegacy came with 6.x and means the null stream, except in synchronizations and
+	 * queries (sync.c). Before 6.x this value is no handle, whatever the runtime reports as its
+	 * flags and device. */
 	if (stream == SS_LEGACY && ss_runtime()->major < 6) {
 		*err = hipErrorInvalidHandle;
 		return NULL;
@@ -100,8 +101,8 @@ void ss_stream_register(hipStream_t stream, unsigned int flags, int dev)
 	ss_observer_add(dev, SS_OBSERVER_STREAM);
 }
 
-/* The offsets are those of the two structures, of which older headers lack one. The function is at
- * 0 in both, and both have 56 bytes. */
+/* The offsets belong to the two structures (older headers lack one). The function is at 0 in both,
+ * and both have 56 bytes. */
 static hipStream_t stream_of_launch(const char *launch, bool host)
 {
 	hipStream_t stream;
@@ -110,7 +111,8 @@ static hipStream_t stream_of_launch(const char *launch, bool host)
 	return stream;
 }
 
-/* All streams of the list have come as far as they are, or the first one goes on only then. */
+/* Every stream of the list reaches this point before all of them, or only the first one,
+ * continue. */
 static void meet(const char *list, unsigned int count, bool host)
 {
 	for (unsigned int i = 0; ss_checking && i < count; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From stream handles to timelines, and what streams are told to the core. */
+/* Finds the timeline of a stream handle, and tells the core of streams and their work. */
 #ifndef SS_SHIM_TIMELINE_H
 #define SS_SHIM_TIMELINE_H
 
@@ -13,8 +13,8 @@
 #define SS_LEGACY ((hipStream_t)1)     /* hipStreamLegacy, since 6.0 */
 #define SS_PER_THREAD ((hipStream_t)2) /* hipStreamPerThread */
 
-/* The timeline behind a handle; NULL and *err for a handle that is none. A stream that is not
- * known yet (a thread's own, or one that nobody saw created) becomes known. */
+/* The timeline of a handle; NULL and *err for an invalid handle. A stream that is not known yet (a
+ * thread's own, or one that the shim did not see created) becomes known. */
 struct ss_timeline *ss_stream_slow(hipStream_t stream, hipError_t *err);
 static inline struct ss_timeline *ss_stream(hipStream_t stream, hipError_t *err)
 {
@@ -24,14 +24,14 @@ static inline struct ss_timeline *ss_stream(hipStream_t stream, hipError_t *err)
 		tl = ss_timeline_find(ss_core, stream);
 	return likely(tl != NULL) ? tl : ss_stream_slow(stream, err);
 }
-/* The same where the real call is going to report the error. */
+/* The same for callers whose real call reports the error. */
 static inline struct ss_timeline *ss_stream_or_null(hipStream_t stream)
 {
 	hipError_t err;
 
 	return ss_stream(stream, &err);
 }
-/* The device of a stream; -1: the handle is none. */
+/* The device of a stream; -1: the handle is invalid. */
 int ss_device_of(hipStream_t stream);
 /* In the _spt entries a null handle means hipStreamPerThread. */
 static inline hipStream_t ss_spt_stream(hipStream_t stream)
@@ -50,7 +50,8 @@ static inline void ss_stream_used(hipStream_t stream)
 	if ((uintptr_t)stream > 1)
 		(void)ss_stream_or_null(stream);
 }
-/* The same for a copy, which may wait for the stream: ss_waiting_end() ends that. */
+/* The same for a copy, which may wait for the stream. The caller calls ss_waiting_end() after the
+ * copy. */
 static inline struct ss_waiting ss_stream_copies(hipStream_t stream)
 {
 	return ss_waiting_begin(ss_core, ss_stream_or_null(stream));
@@ -70,8 +71,9 @@ static inline hipStream_t ss_launch(hipStream_t stream, const void *function, bo
 		ss_check_kernel(ss_stream_or_null(stream), function, host, args, extra);
 	return stream;
 }
-/* A command is about to be put on the stream, which is returned, that waits for a value at ptr, or
- * writes one; and: each of these commands, hipStreamBatchMemOpParams. */
+/* The program is about to enqueue a command that waits for a value at ptr, or writes one. Returns
+ * the stream. The second function does so for each command of a list of
+ * hipStreamBatchMemOpParams. */
 static inline hipStream_t ss_value(hipStream_t stream, const void *ptr, size_t size)
 {
 	if (unlikely(ss_checking))
@@ -80,7 +82,7 @@ static inline hipStream_t ss_value(hipStream_t stream, const void *ptr, size_t s
 }
 hipStream_t ss_values(hipStream_t stream, const void *list, unsigned int count);
 
-/* Around the real call that enqueues what may need the host. */
+/* Brackets the real call that enqueues a command which may need the host. */
 struct ss_host_command {
 	bool on;
 	struct ss_timeline *tl;
@@ -89,14 +91,14 @@ static inline struct ss_host_command ss_host_command_begin(hipStream_t stream)
 {
 	struct ss_host_command host = {true, ss_stream_or_null(stream)};
 
-	/* It may become a node of the graph. */
+	/* The command may become a node of the graph. */
 	if (ss_capture_live())
 		ss_observer_add(-1, SS_OBSERVER_HOSTNODE);
 	ss_host_begin(ss_core);
 	return host;
 }
-/* The same for the launch of a graph, of whose nodes somashim knows no more than that some may need
- * the host. Past somashim anybody may have made them. */
+/* The same for the launch of a graph. somashim knows only that some nodes of graphs may need the
+ * host. After a bypass such nodes may exist unknown to us. */
 static inline struct ss_host_command ss_graph_command_begin(hipStream_t stream)
 {
 	const unsigned some = SS_OBSERVER_HOSTNODE | SS_OBSERVER_UNKNOWN;
@@ -111,8 +113,8 @@ static inline void ss_host_command_end(const struct ss_host_command *host, bool 
 		ss_host_end(ss_core, host->tl, ok);
 }
 
-/* A command on this stream uses the memory at ptr, which may be of another device; NULL: of
- * any device. Needed only where the process uses several devices. */
+/* A command on this stream uses the memory at ptr, which may be of another device; NULL: of any
+ * device. Needed only if the process uses several devices. */
 void ss_stream_touch(hipStream_t stream, const void *ptr);
 static inline void ss_stream_touch_unknown(hipStream_t stream)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the handlers of streams and events share. */
+/* Helpers that the handlers of streams and events share. */
 #ifndef SS_SHIM_WATCHED_CALL_H
 #define SS_SHIM_WATCHED_CALL_H
 
@@ -11,8 +11,8 @@
 #include "shim/process/service.h"
 #include "shim/stream/timeline.h"
 
-/* A HOT entry is the export itself and hands the call on if this is true. On the fast path nothing
- * but the variables of ss_fast_path() is looked at. */
+/* A HOT entry is the export itself and passes the call on if this function returns true. The fast
+ * path reads only the variables of ss_fast_path(). */
 static inline bool ss_hot_pass(void)
 {
 	return !ss_fast_path() && ss_pass(SS_ENTRY_SERVED);
@@ -20,8 +20,8 @@ static inline bool ss_hot_pass(void)
 #define FORWARD(name, ...) (ss_real.name ? ss_real.name(__VA_ARGS__) : ss_real_missing())
 
 /* The timeline of a handle. 7.x follows a handle without checking it, so garbage and destroyed
- * streams crash in most calls (7.2.4). *refused: there the real call must not be made, and the
- * error is that of other releases. */
+ * streams crash in most calls (7.2.4). *refused: the real call must not be made in such a release,
+ * and the error is that of other releases. */
 static inline struct ss_timeline *ss_stream_checked(hipStream_t handle, bool *refused)
 {
 	struct ss_timeline *tl = ss_timeline_listed(ss_core, handle);
