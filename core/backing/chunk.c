@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The life of the chunks of a pool on virtual memory: made, mapped, opened to devices, unmapped and
- * released. Which chunk goes where is decided in compact.c and core/vmm.c.
+ * released. compact.c and core/vmm.c decide the place of each chunk.
  *
  * Locks: the memory's lock, dropped for the driver. Only the thread that has claimed the memory
  * changes the frames, so it may read them without the lock.
@@ -10,7 +10,7 @@
 
 /* ---- frames ---------------------------------------------------------------------- */
 
-/* The first chunk at frame *at or above; *at is then the frame behind it. NULL: there is none. */
+/* The first chunk at frame *at or above; *at is then the frame after it. NULL: there is none. */
 static struct ss_chunk *next_chunk(const struct ss_vmm *v, uint64_t *at)
 {
 	while (*at < v->end) {
@@ -36,8 +36,8 @@ static void frames_set(struct ss_vmm *v, const struct ss_chunk *c, struct ss_chu
 
 /* ---- one chunk --------------------------------------------------------------------- */
 
-/* From its creation on the chunk counts as reserved, so a recording shows it at `va`, where it will
- * be mapped. */
+/* A chunk counts as reserved from its creation on, so a recording shows it at `va`, its later
+ * place. */
 static struct ss_chunk *chunk_new(struct ss_memory *m, uint64_t va, uint64_t size,
 				  enum ss_status *s)
 {
@@ -68,8 +68,8 @@ static struct ss_chunk *chunk_new(struct ss_memory *m, uint64_t va, uint64_t siz
 	return c;
 }
 
-/* Host memory and figures of a chunk that is over. `gone`: the driver has it back; otherwise it is
- * set aside, and counts against the limit for good. */
+/* Ends a chunk: its host memory and its figures. `gone`: the driver has taken it back; otherwise
+ * it is set aside, and counts against the limit for good. */
 static void chunk_end(struct ss_memory *m, struct ss_chunk *c, bool gone)
 {
 	uint64_t when = ss_reserved_add(m, -c->size);
@@ -86,7 +86,7 @@ static void chunk_end(struct ss_memory *m, struct ss_chunk *c, bool gone)
 bool ss_chunk_release(struct ss_memory *m, struct ss_chunk *c)
 {
 	if (SS_DRIVE_FREE(m, chunk_release, c->handle, c->size) != SS_OK) {
-		/* It stays reserved, and counts against the limit. */
+		/* The chunk stays reserved, and counts against the limit. */
 		c->next = m->vmm->unreleased;
 		m->vmm->unreleased = c;
 		return false;
@@ -119,7 +119,7 @@ static enum ss_status map(struct ss_memory *m, struct ss_chunk *c, uint64_t va)
 	return SS_OK;
 }
 
-/* Must it stay mapped? */
+/* Must the chunk stay mapped? */
 static bool must_stay(const struct ss_memory *m, const struct ss_chunk *c)
 {
 	return c->unopened && (c->stays || m->core->info[m->dev].keep_unopened);
@@ -163,9 +163,9 @@ static uint64_t readers(const struct ss_memory *m)
 	return m->vmm->to_all ? all : atomic_load(&m->peers);
 }
 
-/* Opens [va, va + size), just mapped, to the pool's devices. Some versions accept only ranges that
- * begin with the reservation. The same versions now and then refuse such a range for good, and take
- * its end alone (seen with 7.2.4 on an emulated device that had work to do). */
+/* Opens [va, va + size), just mapped, to the pool's devices. Some versions accept only ranges
+ * that begin with the reservation. The same versions now and then refuse such a range for good,
+ * and accept its last part alone (seen with 7.2.4 on an emulated device that had work to do). */
 enum ss_status ss_chunks_open_range(struct ss_memory *m, uint64_t va, uint64_t size)
 {
 	struct ss_core *core = m->core;
@@ -174,8 +174,8 @@ enum ss_status ss_chunks_open_range(struct ss_memory *m, uint64_t va, uint64_t s
 	uint64_t from = va;
 	enum ss_status s;
 
-	/* The driver itself may have made a gap by refusing an unmap, so from behind the last
-	 * one. */
+	/* The driver itself may have made a gap by refusing an unmap, so the range begins after
+	 * the last gap. */
 	if (core->info[m->dev].access_prefix)
 		while (from > v->seg->base && (c = *ss_frame_at(v, from - v->unit)))
 			from = c->va;
@@ -191,8 +191,8 @@ enum ss_status ss_chunks_open_range(struct ss_memory *m, uint64_t va, uint64_t s
 	return s;
 }
 
-/* What was just mapped in b and must stay mapped is the pool's no more. False: there is no such
- * chunk. */
+/* Chunks in b that were just mapped and must stay mapped no longer belong to the pool. False:
+ * there is no such chunk. */
 static bool set_aside(struct ss_memory *m, const struct ss_block *b)
 {
 	struct ss_vmm *v = m->vmm;
@@ -235,7 +235,7 @@ static bool unmap_range(struct ss_memory *m, uint64_t va, uint64_t size, struct 
 	return all;
 }
 
-/* Opens what was just mapped and waits until it can be used. */
+/* Opens newly mapped memory and waits until it can be used. */
 static enum ss_status make_usable(struct ss_memory *m, uint64_t va, uint64_t size)
 {
 	enum ss_status s = ss_chunks_open_range(m, va, size);
@@ -245,15 +245,15 @@ static enum ss_status make_usable(struct ss_memory *m, uint64_t va, uint64_t siz
 	return s;
 }
 
-/* May nothing be unmapped unless the devices were found idle? */
+/* Must the devices be found idle before an unmap? */
 static bool unmap_waits(const struct ss_memory *m)
 {
 	return m->core->info[m->dev].unmap_waits_all;
 }
 
-/* Maps the chunks of the list behind all of b and opens them. Those that are not mapped when this
- * fails are in the list; *left: bytes from the start of b that are, because they could not be
- * unmapped. *stuck: the driver does not want memory here. */
+/* Maps the chunks of the list behind all of b and opens them. On failure the chunks that are not
+ * mapped are in the list; *left: bytes from the start of b that are mapped, because they could
+ * not be unmapped. *stuck: the driver refuses memory at this address. */
 static enum ss_status map_list(struct ss_memory *m, const struct ss_block *b,
 			       struct ss_chunk **list, bool *stuck, uint64_t *left)
 {
@@ -282,7 +282,7 @@ static enum ss_status map_list(struct ss_memory *m, const struct ss_block *b,
 	return s;
 }
 
-/* New chunks at the end of the list, of which there are `got` bytes, until `target` is covered. */
+/* Appends new chunks to the list, which holds `got` bytes, until `target` is covered. */
 static enum ss_status make_rest(struct ss_memory *m, const struct ss_block *target,
 				struct ss_chunk **tail, uint64_t got, uint64_t unit)
 {
@@ -301,8 +301,8 @@ static enum ss_status make_rest(struct ss_memory *m, const struct ss_block *targ
 	return s;
 }
 
-/* Of a growth that failed, only the first `left` bytes are mapped: the rest becomes a gap. Can what
- * is mapped be used? */
+/* After a growth that failed, only the first `left` bytes are mapped: the rest becomes a gap.
+ * Can the mapped part be used? */
 static bool keep_mapped(struct ss_memory *m, struct ss_block *target, uint64_t left)
 {
 	bool all = target->size == left;
@@ -310,7 +310,7 @@ static bool keep_mapped(struct ss_memory *m, struct ss_block *target, uint64_t l
 	pthread_mutex_lock(&m->lock);
 	ss_gap_shorten(m, target, left);
 	pthread_mutex_unlock(&m->lock);
-	/* If all of it was mapped, it is this that the driver refused. */
+	/* If all of the range was mapped, the driver refused just this call. */
 	return !all && target->size == left && make_usable(m, target->addr, left) == SS_OK;
 }
 
@@ -324,8 +324,8 @@ enum ss_status ss_chunks_fill(struct ss_memory *m, struct ss_block *target, stru
 
 	for (tail = &list; *tail; tail = &(*tail)->next)
 		got += (*tail)->size;
-	/* All or nothing: a run that is too short helps nobody, and memory that the device may not
-	 * touch is no memory. */
+	/* The range is filled as a whole or not at all: a run that is too short serves no
+	 * request, and memory that the device may not touch is useless. */
 	s = make_rest(m, target, tail, got, unit);
 	if (s == SS_OK)
 		s = map_list(m, target, &list, &stuck, &left);
@@ -337,7 +337,8 @@ enum ss_status ss_chunks_fill(struct ss_memory *m, struct ss_block *target, stru
 		target->n = 0;
 		ss_completed_insert(m, target);
 	} else if (stuck) {
-		/* Out of the way until the next growth: elsewhere the driver may take it. */
+		/* This range is left alone until the next growth: the driver may accept another
+		 * range. */
 		target->exported = true;
 		ss_set_state(target, SS_BLOCK_GAP);
 		if (!aside) {
@@ -357,7 +358,7 @@ enum ss_status ss_chunks_fill(struct ss_memory *m, struct ss_block *target, stru
 
 /* ---- all chunks ------------------------------------------------------------------------- */
 
-/* Bytes of b that have memory. */
+/* The bytes of b that have memory. */
 static uint64_t mapped_bytes(const struct ss_vmm *v, const struct ss_block *b)
 {
 	uint64_t bytes = 0;
@@ -475,7 +476,7 @@ bool ss_chunks_any_open(const struct ss_vmm *v)
 	return false;
 }
 
-/* False: the driver does not take it. */
+/* False: the driver refuses the chunk. */
 static bool give_chunk(struct ss_memory *m, const struct ss_chunk *c)
 {
 	const struct ss_driver *drv = &m->core->drv;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Idle chunks, of which every byte is free and completed: they are mapped elsewhere, where a run
- * lacks memory (compaction), or go back to the device.
+ * Idle chunks, of which every byte is free and completed. They are mapped elsewhere, into a run
+ * that lacks memory (compaction), or released.
  *
- * Locks: the memory's lock, dropped for the driver. What a thread works on meanwhile is in state
- * QUEUED, which nobody else touches.
+ * Locks: the memory's lock, dropped for the driver. Blocks in use by a thread are meanwhile in
+ * state QUEUED, so no other thread touches them.
  */
 #include "core/backing/vmm.h"
 
@@ -12,16 +12,16 @@ struct search {
 	const struct ss_vmm *v;
 	struct ss_block *range; /* found: the completed range, */
 	struct ss_chunk *chunk; /* and the chunk in it */
-	uint64_t most;          /* bytes that are needed, or that may go */
+	uint64_t most;          /* bytes that are needed, or that may be released */
 	/* For moving: */
 	const struct ss_run *run;
 	uint64_t room; /* larger chunks do not fit */
-	/* For giving back, in ms: */
+	/* For releasing, in ms: */
 	uint64_t older_than, now, oldest, newest; /* oldest: 0 if there is none */
 };
 
 /* The first chunk that lies wholly in the range b, at frame *at or above; *at is then the frame
- * behind it. *at 0: begin with b. */
+ * after it. *at 0: begin with b. */
 static struct ss_chunk *next_whole(const struct ss_vmm *v, const struct ss_block *b, uint64_t *at)
 {
 	uint64_t first = ss_round(b->addr - v->seg->base, v->unit) / v->unit;
@@ -47,8 +47,8 @@ static struct ss_block *detach(struct ss_memory *m, const struct search *s)
 
 /* ---- moving ------------------------------------------------------------------------ */
 
-/* Is a a better chunk to move than b? Large ones mean few calls, but what exceeds the need is moved
- * for nothing. */
+/* Is chunk a better to move than b? Large chunks take few calls, but bytes beyond the need are
+ * moved for nothing. */
 static bool is_better(const struct search *s, const struct ss_chunk *a, const struct ss_chunk *b)
 {
 	if (a->size > s->room)
@@ -58,7 +58,8 @@ static bool is_better(const struct search *s, const struct ss_chunk *a, const st
 	return !b || a->size < b->size;
 }
 
-/* Of two alike the one in the shorter range, since long ones serve as they are; then the lower. */
+/* Equal chunks: prefer the one in the shorter free range (long ranges are useful as they are),
+ * then the lower address. */
 static bool is_shorter(const struct ss_block *a, const struct ss_block *b)
 {
 	return a->size != b->size ? a->size < b->size : a->addr < b->addr;
@@ -68,7 +69,7 @@ static void pick_to_move(struct ss_block *b, struct search *s)
 {
 	struct ss_chunk *best = NULL, *c;
 
-	/* What is free in the run is part of it. */
+	/* Free memory in the run is already part of it. */
 	if (b->size < s->v->unit || (b->addr < s->run->to && b->addr + b->size > s->run->from))
 		return;
 	for (uint64_t at = 0; (c = next_whole(s->v, b, &at));)
@@ -130,7 +131,7 @@ uint64_t ss_chunks_movable(struct ss_memory *m, const struct ss_run *run)
 	return bytes;
 }
 
-/* ---- giving back --------------------------------------------------------------------- */
+/* ---- releasing ----------------------------------------------------------------------- */
 
 /* Looks at all idle chunks. */
 static void find_old(struct ss_memory *m, struct search *s)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Completed ranges: free memory whose every access has completed, so that anybody may have it.
+ * Completed ranges: free memory whose every access has completed, so that any stream may take it.
  *
  * All functions are called with the memory's lock held.
  */
@@ -48,7 +48,7 @@ struct ss_block *ss_completed_cut(struct ss_memory *m, struct ss_block *b, uint6
 	struct ss_block *head = NULL, *rest = NULL;
 
 	ss_completed_remove(m, b);
-	/* Not free, so that the parts do not merge again with each other. */
+	/* QUEUED instead of FREE keeps the parts from merging again with each other. */
 	ss_set_state(b, SS_BLOCK_QUEUED);
 	if (start > b->addr) {
 		head = b;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What this process has taken of each device, the limits on that, and what is left.
+ * The memory that this process has taken of each device, the limits on it, and the memory that is
+ * left.
  *
  * Locks: none; all figures are atomic.
  */
@@ -8,10 +9,10 @@
 #include "core/base/backoff.h"
 #include "core/core.h"
 
-/* While more than this part was left lately, nobody asks how much it is: the call takes as long as
+/* While more than this part was left lately, the device is not asked: the call takes as long as
  * one that takes memory. */
 #define FAR_PART 4
-#define LATELY_MS 10 /* other processes take memory, and so does the runtime by itself */
+#define LATELY_MS 10 /* short, because other processes and the runtime take memory, too */
 
 bool ss_devices_init(struct ss_core *core)
 {
@@ -35,11 +36,12 @@ bool ss_cap_take(struct ss_memory *m, uint64_t size)
 	struct ss_device_memory *d = ss_device_memory(m->core, m->dev);
 	uint64_t max = atomic_load(&m->max_bytes);
 
-	/* Memory comes in frames. That no more than max_bytes of it is handed out is the business
-	 * of who hands it out. */
+	/* Memory comes in whole frames. The function that hands memory out keeps to max_bytes
+	 * itself. */
 	if (max && atomic_load(&m->reserved) + size > ss_round(max, SS_FRAME))
 		return false;
-	/* Taken before it is asked for, so that two threads at once stay below the limit, too. */
+	/* The bytes count as taken before the device is asked, so that two threads at once stay
+	 * below the limit, too. */
 	if (atomic_fetch_add(&d->taken, size) + size + atomic_load(&d->others) <= d->limit ||
 	    !d->limit)
 		return true;
@@ -128,7 +130,7 @@ bool ss_device_low(struct ss_core *core, int dev)
 	return atomic_load_explicit(&ss_device_memory(core, dev)->low, memory_order_relaxed);
 }
 
-/* Either this sees the reset, or the reset sees this. */
+/* Either this thread sees the reset, or the reset sees this thread. */
 bool ss_growth_begin(struct ss_memory *m)
 {
 	struct ss_device_memory *d = ss_device_memory(m->core, m->dev);

@@ -1,44 +1,44 @@
 /* SPDX-License-Identifier: MIT */
-/* What this process has taken of each device, over all pools, and its limit. */
+/* Memory that this process has taken of each device, over all pools, and its limit. */
 #ifndef SS_BACKING_DEVICE_MEMORY_H
 #define SS_BACKING_DEVICE_MEMORY_H
 
 #include "core/backing/memory.h"
 
-/* All of it may be read without a lock. */
+/* Every member may be read without a lock. */
 struct ss_device_memory {
 	uint64_t limit;            /* bytes; 0: none. Set with core->info[dev], before any pool */
 	_Atomic uint64_t reserved; /* bytes of all pools */
 	/* Of these, bytes that the device has back for a while (sleep.c) */
 	_Atomic uint64_t asleep;
-	_Atomic uint64_t taken;   /* the same, and what is being asked for or given back */
-	_Atomic uint32_t growing; /* threads that ask for memory just now */
-	_Atomic uint32_t resets;  /* under way: there is no memory to be had meanwhile */
-	/* Bytes that the driver neither lets us use nor takes back (vmm). No pool has them
-	 * reserved, but they are taken. */
+	_Atomic uint64_t taken;   /* reserved, plus bytes that are being taken or released */
+	_Atomic uint32_t growing; /* threads that are taking memory now */
+	_Atomic uint32_t resets;  /* resets in progress: meanwhile no memory can be taken */
+	/* Bytes that the driver neither lets us use nor takes back (vmm). They are taken, but no
+	 * pool has them reserved. */
 	_Atomic uint64_t set_aside;
-	atomic_bool refused; /* it was said that the driver maps no memory */
-	/* What the process takes past the pools, as far as it counts for the limit */
+	atomic_bool refused; /* it was reported that the driver maps no memory */
+	/* Memory that the process takes outside the pools, as far as it counts for the limit */
 	_Atomic uint64_t others;
-	_Atomic uint32_t giving;   /* threads that give memory back just now */
-	_Atomic uint64_t gave;     /* how often one did */
-	atomic_bool nearly_full;   /* near the end of its memory: frees record their own fence */
-	atomic_bool low;           /* less is left than the runtime may need for itself */
-	atomic_bool exceeds_total; /* it was seen to have more than the runtime's total */
+	_Atomic uint32_t giving;   /* threads that are releasing memory now */
+	_Atomic uint64_t gave;     /* number of releases */
+	atomic_bool nearly_full;   /* nearly all memory is used: frees record their own fence */
+	atomic_bool low;           /* less memory is left than the runtime may need */
+	atomic_bool exceeds_total; /* the device was seen to have more than the runtime's total */
 	atomic_bool woken;         /* the null stream has its hardware queue */
-	/* When the device was asked last: what was left, together with `taken`; and, ms, until when
-	 * that is believed. */
+	/* The last answer of the device: the bytes that were left, together with `taken`; and
+	 * the time in ms until which that answer is used. */
 	_Atomic uint64_t room, room_until;
-	_Atomic uint64_t room_asked; /* how often */
-	/* Does the runtime keep what is given back (retention.c)? Of chunks, of exported
+	_Atomic uint64_t room_asked; /* number of questions */
+	/* Does the runtime keep released memory (retention.c)? One for chunks, one for exported
 	 * segments. */
 	struct ss_retention {
-		_Atomic unsigned kept;        /* times that given memory did not come back */
-		_Atomic uint64_t until, wait; /* ms: when to doubt that again, and how long after */
+		_Atomic unsigned kept;        /* times that released memory did not come back */
+		_Atomic uint64_t until, wait; /* ms: the next doubt, and the wait after it */
 	} chunks, exports;
 };
 
-/* Addresses that are reserved although their memory has gone back (unmapped.c). */
+/* Addresses that are reserved although their memory was released (unmapped.c). */
 struct ss_gone {
 	void *va;
 	uint64_t size;
@@ -47,7 +47,7 @@ struct ss_gone {
 };
 struct ss_guards {
 	pthread_mutex_t lock;
-	struct ss_gone *oldest, **newest; /* newest: where the next one goes */
+	struct ss_gone *oldest, **newest; /* newest: the place of the next one */
 	uint64_t bytes;
 	uint32_t count;
 };
@@ -64,7 +64,7 @@ bool ss_devices_init(struct ss_core *core);
 void ss_devices_finish(struct ss_core *core);
 
 void ss_guards_init(struct ss_guards *k);
-/* They belong to nobody from now on. No lock held. */
+/* The addresses belong to no segment from now on. No lock held. */
 void ss_unmapped_add(struct ss_core *core, int dev, void *va, uint64_t size);
 /* No other thread uses the core. */
 void ss_guards_finish(struct ss_core *core);
@@ -74,20 +74,21 @@ static inline struct ss_device_memory *ss_device_memory(struct ss_core *core, in
 	return &core->backing->dev[dev];
 }
 
-/* Before the device is asked for `size` bytes. False: the limit or the pool's maxSize forbids it.
- * Given again when the device gave none, or has them back. */
+/* Call this before the device is asked for `size` bytes. False: the limit or the pool's maxSize
+ * forbids it. ss_cap_give returns the bytes when the device had none, or has them back. */
 bool ss_cap_take(struct ss_memory *m, uint64_t size);
 void ss_cap_give(struct ss_memory *m, uint64_t size);
-/* What counts for the limit. */
+/* The bytes that count for the limit. */
 static inline uint64_t ss_counted(const struct ss_device_memory *d)
 {
 	return atomic_load(&d->taken) + atomic_load(&d->others);
 }
-/* Adds `delta` (may be negative as two's complement) to what the pool has reserved. Returns when
- * that was, for ss_memory_record(), which the caller calls next; 0 without a recording. */
+/* Adds `delta` (may be negative as two's complement) to the bytes that the pool has reserved.
+ * Returns the time of the change for ss_memory_record(), which the caller calls next; 0 without
+ * a recording. */
 uint64_t ss_reserved_add(struct ss_memory *m, uint64_t delta);
 
-/* Frees record fences of their own from now on, or no longer. */
+/* Makes frees record fences of their own from now on, or no longer. */
 void ss_nearly_full_set(struct ss_core *core, int dev, bool nearly_full);
 static inline bool ss_nearly_full(struct ss_core *core, int dev)
 {
@@ -97,55 +98,57 @@ static inline bool ss_nearly_full(struct ss_core *core, int dev)
 
 /* Asks the driver how many bytes are left. False: it does not tell. No lock held. */
 bool ss_device_left(struct ss_core *core, int dev, uint64_t *left);
-/* Was so much left lately that what the pools took since, and `more` bytes, do not matter? Calls no
- * driver. */
+/* Was so much left lately that the bytes taken by pools since, and `more` bytes, do not matter?
+ * Calls no driver. */
 bool ss_device_roomy(struct ss_core *core, int dev, uint64_t more);
-/* Are `bytes` more than the device says that it has left? A roomy one is not asked. No lock
- * held. */
+/* Are `bytes` more than the device says that it has left? If ss_device_roomy() holds, the device
+ * is not asked. No lock held. */
 bool ss_device_lacks(struct ss_core *core, int dev, uint64_t bytes);
 
-/* Around what asks the device for memory. False: it is being reset, or m was dropped. */
+/* A pair around every call that takes memory of the device. False: the device is being reset, or
+ * m was dropped. */
 bool ss_growth_begin(struct ss_memory *m);
 void ss_growth_end(struct ss_memory *m);
-/* Around a reset of dev: no pool of it grows meanwhile. The first waits for threads that ask for
- * memory just now. No lock held. */
+/* A pair around a reset of dev: no pool of it grows meanwhile. The first waits for threads that
+ * are taking memory now. No lock held. */
 void ss_growth_forbid(struct ss_core *core, int dev);
 void ss_growth_allow(struct ss_core *core, int dev);
 
-/* Around what gives memory back: whoever finds none on the device meanwhile waits for it. */
+/* A pair around every release of memory: a thread that finds no memory on the device waits for
+ * it. */
 void ss_giving_begin(struct ss_core *core, int dev);
 void ss_giving_end(struct ss_core *core, int dev, uint64_t bytes);
 
-/* ---- headroom.c: what the runtime needs for itself. No lock held. ----------- */
+/* ---- headroom.c: memory that the runtime needs for itself. No lock held. ---- */
 
-/* Before a pool takes `more` bytes: the null stream gets its queue while there is room for it.
- * This and the next are part of ss_memory_grow; the result is for the next. */
+/* Before a pool takes `more` bytes: makes the null stream's queue while there is room for it.
+ * This and the next function are part of ss_memory_grow; the result is for the next. */
 uint64_t ss_headroom_before(struct ss_memory *m, uint64_t more);
-/* After it has grown: sets `nearly_full` and `low` by what is left of the device. */
+/* After the pool has grown: sets `nearly_full` and `low` by the bytes that the device has left. */
 void ss_headroom_after(struct ss_memory *m, uint64_t asked);
-/* Gives back, of what is idle in the pool, what the runtime lacks. */
+/* Releases idle memory of the pool, as much as the runtime lacks. */
 void ss_headroom_restore(struct ss_memory *m);
 
-/* ---- retention.c: does the runtime give back what is released? -------------- */
+/* ---- retention.c: does the device get released memory back? ----------------- */
 
 enum ss_giving {
 	SS_GIVE_NOTHING,
 	SS_GIVE_ONE,   /* one chunk, to find out whether it comes back */
-	SS_GIVE_PARTS, /* whatever chunks are idle */
-	SS_GIVE_WHOLE  /* all, and the reservation with it */
+	SS_GIVE_PARTS, /* any idle chunks */
+	SS_GIVE_WHOLE  /* all chunks, and the reservation with them */
 };
 /* The device's figures before a release: free bytes, and those of struct ss_device_memory. */
 struct ss_witness {
 	uint64_t left, reserved, taken;
 };
 
-/* What to give back of a pool on vmm (`idle`: all of it could go). */
+/* The part of a pool on vmm that may be released (`idle`: all of the pool could be). */
 enum ss_giving ss_retention_how(struct ss_memory *m, bool idle);
-/* Around a release of `given` bytes, which tells whether they came back. */
+/* A pair around a release of `given` bytes, which finds out whether they came back. */
 void ss_retention_begin(struct ss_memory *m, struct ss_witness *w);
 void ss_retention_end(struct ss_memory *m, const struct ss_witness *w, uint64_t given,
 		      enum ss_giving how);
-/* The same of segments that were exported: does the runtime keep them? */
+/* The same for segments that were exported: does the runtime keep them? */
 bool ss_retention_exports(struct ss_memory *m);
 void ss_retention_exports_end(struct ss_memory *m, const struct ss_witness *w, uint64_t given);
 

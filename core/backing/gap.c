@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Gaps: addresses of a pool's reservation that have no memory, and which of them to fill so that a
- * run is long enough for a block.
+ * Gaps: addresses of a pool's reservation that have no memory, and the choice of the gaps to fill
+ * so that a run is long enough for a block.
  *
- * A run begins with what is free right before a gap. It ends in the gap, or with what is free
- * right behind it if the gap is filled whole.
+ * A run begins with the free memory right before a gap. It ends in the gap, or, if the gap is
+ * filled whole, with the free memory right after it.
  *
  * All functions are called with the memory's lock held. Free ranges of a stream are under that
- * stream's lock and may change while they are looked at. Then a run turns out shorter than it
- * seemed, and the caller grows again.
+ * stream's lock and may change during the search. A run may then be shorter than it seemed, and the
+ * caller grows again.
  */
 #include "core/backing/vmm.h"
 #include "core/range/divide.h"
@@ -30,7 +30,7 @@ __attribute__((no_sanitize("thread"))) static uint64_t peek(const uint64_t *p)
 	return *(const volatile uint64_t *)p;
 }
 
-/* Where the free memory right before the gap begins, as far as a run needs it. */
+/* The start of the free memory right before the gap, as far as a run needs it. */
 static uint64_t run_start(const struct ss_block *gap, const struct ss_run *run)
 {
 	uint64_t at = gap->addr, begin;
@@ -46,7 +46,7 @@ static uint64_t run_start(const struct ss_block *gap, const struct ss_run *run)
 	return at;
 }
 
-/* Where the free memory right behind the gap ends, as far as a run needs it. */
+/* The end of the free memory right after the gap, as far as a run needs it. */
 static uint64_t run_end(const struct ss_block *gap, const struct ss_run *run, uint64_t need)
 {
 	uint64_t at = gap->addr + gap->size;
@@ -58,8 +58,9 @@ static uint64_t run_end(const struct ss_block *gap, const struct ss_run *run, ui
 	return at;
 }
 
-/* Bytes of the gap, from its start, that a run up to `end` lacks. At least one step, so that who
- * does not find a run that seems to exist already gets on. */
+/* Bytes of the gap, from its start, that a run up to `end` lacks. The result is at least one
+ * step, so that a caller makes progress even if it does not find a run that seems to exist
+ * already. */
 static uint64_t missing(const struct ss_block *gap, uint64_t end, uint64_t step)
 {
 	uint64_t bytes = ss_round(ss_minus(end, gap->addr), step);
@@ -85,7 +86,7 @@ static void consider(struct ss_block *gap, struct ss_run *run)
 	run->to = to;
 }
 
-/* Where access is given from the start of the reservation only, the lowest gap goes first. */
+/* If access is given from the start of the reservation only, the lowest gap is filled first. */
 static void consider_lowest(struct ss_block *gap, struct ss_run *run)
 {
 	uint64_t end;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Guarded segments: each is a reservation of its own, and behind its memory lie addresses that have
- * none, so that the device faults there. When its memory has gone back, the addresses stay reserved
- * for a while, so that it faults at a late access, too.
+ * Guarded segments. Each is a reservation of its own, and the addresses after its memory have none,
+ * so that the device faults there. When the memory was released, the addresses stay reserved for a
+ * while, so that the device faults at a late access, too.
  *
  * Locks: the memory's lock, dropped for the driver.
  */
 #include "core/backing/segment.h"
 
-/* What is given away in one piece, and so may be the least. */
+/* The size that can be released in one piece, and so the smallest. */
 static uint64_t unit_of(const struct ss_memory *m)
 {
 	return ss_max(m->core->info[m->dev].chunk_bytes, SS_FRAME);
@@ -20,7 +20,7 @@ void ss_guards_unmap(struct ss_memory *m)
 	for (struct ss_segment *seg = m->segments; seg; seg = seg->next) {
 		if (!seg->chunk)
 			continue;
-		seg->opening = true; /* it stays in the list, and so do those behind it */
+		seg->opening = true; /* seg stays in the list, and so do the segments after it */
 		pthread_mutex_unlock(&m->lock);
 		m->core->drv.unmap(m->core->drv.ctx, m->dev, seg->native, seg->native_size);
 		pthread_mutex_lock(&m->lock);
@@ -35,8 +35,8 @@ enum ss_status ss_guard_open(struct ss_memory *m, void *va, uint64_t size)
 	return SS_DRIVE_MAP(m, set_access, va, size, atomic_load(&m->peers));
 }
 
-/* Memory at va, opened. If *chunk is set in spite of a failure, the driver does not take it
- * away, or would wait for the device. */
+/* Takes memory for va, and opens it. If *chunk is set in spite of a failure, the driver refuses
+ * to take the chunk back, or would wait for the device. */
 static enum ss_status fill(struct ss_memory *m, void *va, uint64_t size, void **chunk)
 {
 	struct ss_core *core = m->core;

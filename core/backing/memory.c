@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory of one pool from outside: it comes and goes, grows and gives back, whatever its
+ * The memory of one pool as its users see it: its birth and end, growth and release, on any
  * backing.
  *
  * Locks: the memory's lock; none is held across a driver call.
@@ -21,8 +21,8 @@ static enum ss_backing possible(const struct ss_device_info *info, enum ss_backi
 void ss_memory_init(struct ss_memory *m, struct ss_core *core, struct ss_pool *pool, int dev,
 		    enum ss_backing backing)
 {
-	/* What stays the same if the memory is used again is written once: who remembers its last
-	 * use may still read it. */
+	/* Members that stay the same if the memory is used again are written once: a thread that
+	 * remembers its last use may still read them. */
 	if (!m->core) {
 		pthread_mutex_init(&m->lock, NULL);
 		pthread_cond_init(&m->mapped, NULL);
@@ -71,7 +71,7 @@ enum ss_status ss_memory_grow(struct ss_memory *m, const struct ss_growth *growt
 		return SS_ERR_NO_DEVICE;
 	asked = ss_headroom_before(m, growth->size);
 	s = vmm ? ss_vmm_grow(m, growth) : ss_segments_grow(m, growth);
-	/* There were no addresses, or the driver does not map anything. */
+	/* There were no addresses, or the driver maps nothing. */
 	if (vmm && s == SS_ERR_NOMEM && m->backing != SS_BACKING_VMM)
 		s = ss_segments_grow(m, growth);
 	if (s == SS_OK)
@@ -184,7 +184,7 @@ bool ss_memory_reopen(struct ss_memory *m)
 		return true;
 	atomic_store(&m->reopen, true);
 	for (int i = 0; !(mine = ss_memory_claim(m, false, NULL)) && i < REOPEN_MS; i++) {
-		/* Nobody needs it before it is awake, and then it is done. */
+		/* While the memory sleeps no device uses it; the wake opens it. */
 		if (atomic_load(&m->sleeps))
 			return true;
 		drv->sleep_ms(drv->ctx, 1);
@@ -203,7 +203,8 @@ enum ss_status ss_memory_set_access(struct ss_memory *m, uint64_t give, uint64_t
 		return SS_ERR_FAILED;
 	pthread_mutex_lock(&m->lock);
 	before = atomic_load(&m->peers);
-	/* First, so that memory that comes meanwhile has it, too. */
+	/* The devices are added first, so that memory that is mapped meanwhile is opened to
+	 * them, too. */
 	atomic_store(&m->peers, (before & ~take) | give | 1ull << m->dev);
 	more = atomic_load(&m->peers) & ~before;
 	if (more)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The addresses of a pool on virtual memory, and which thread may change what is mapped there.
+ * The addresses of a pool on virtual memory, and the turn of the thread that may change the
+ * mappings there.
  *
  * Locks: the memory's lock, dropped for the driver.
  */
@@ -11,11 +12,11 @@
 
 #define ADDRESSES (1ull << 47) /* of a process */
 
-/* ---- one thread changes what is mapped ------------------------------------------ */
+/* ---- one thread changes the mappings -------------------------------------------- */
 
-/* One thread maps at a time: with access_prefix there must be no gap below, and two threads often
- * miss the same memory. Up to 7.13 waiting adds no deadlock, because the waiter's own map would
- * wait for the same streams; later ones are in docs/decisions.md. */
+/* One thread maps at a time: with access_prefix there must be no gap below, and two threads
+ * often lack the same memory. Up to 7.13 the wait adds no deadlock, because the waiter's own map
+ * would wait for the same streams; docs/decisions.md discusses later versions. */
 bool ss_memory_claim(struct ss_memory *m, bool wait, bool *waited)
 {
 	bool mine;
@@ -45,7 +46,7 @@ bool ss_memory_claim(struct ss_memory *m, bool wait, bool *waited)
 	return mine;
 }
 
-/* Gives access to devices that are new. The driver knows which they are. */
+/* Gives access to new devices. The driver knows which devices are new. */
 static void reopen(struct ss_memory *m)
 {
 	enum ss_status s = SS_OK;
@@ -72,9 +73,9 @@ void ss_memory_unclaim(struct ss_memory *m)
 
 /* ---- the reservation ---------------------------------------------------------------- */
 
-/* Twice the addresses that the device may have memory leave room for gaps; no further range follows
- * when they are used up. But the application and the
- * runtime need addresses, too: many pools have to do with less, and get none of the second half. */
+/* Twice the addresses of the device's possible memory leave room for gaps; when they are used up
+ * no further range follows. But the application and the runtime need addresses, too: with many
+ * pools each gets fewer, and none of the second half. */
 static enum ss_status reserve(struct ss_memory *m, uint64_t unit, uint64_t *size, void **va)
 {
 	struct ss_core *core = m->core;
@@ -104,7 +105,7 @@ enum ss_status ss_reservation_new(struct ss_memory *m)
 	if (!v)
 		return SS_ERR_FAILED;
 	ss_index_init(&v->gaps, v->gap_list);
-	/* Page tables like frames, so no chunk is smaller. */
+	/* A chunk is at least one frame, as the page tables are. */
 	v->unit = ss_max(chunk, SS_FRAME);
 	s = reserve(m, v->unit, &size, &va);
 	if (s != SS_OK)

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Does the runtime give back what is unmapped and released? The device's free figure tells. Some
- * versions keep the memory until its reservation goes (7.0 to 7.13, where the driver cannot let go
- * of it), or for good. Memory that only looks given back would be taken again and lost each time.
- * So on such a version a pool gives back only when nothing of it is in use, and with its
- * reservation; if that does not help, it gives back nothing.
+ * Does the device get memory back that is unmapped and released? The device's free figure tells.
+ * Some versions keep the memory until its reservation is released (7.0 to 7.13, where the driver
+ * cannot free it earlier), or for good. Memory that is only seemingly released would be taken again
+ * and lost each time. So on such a version a pool releases memory only when none of it is in use,
+ * and with its reservation; if that does not help, it releases nothing.
  *
- * The free figure belongs to everybody. A release during which other pools grew or shrank says
- * nothing, and other processes are not seen at all. So what was found out is doubted now and then,
- * with one chunk, and ever more seldom: where the runtime does keep it, that chunk is lost.
+ * The free figure covers the whole device. A release during which other pools grew or shrank proves
+ * nothing, and other processes are not seen at all. So the finding is tested again now and then,
+ * with one chunk, and less and less often: if the runtime does keep memory, that chunk is lost.
  *
  * Locks: none is held.
  */
 #include "core/backing/vmm.h"
 
-#define KEPT_PARTS 2       /* so often in vain: parts do not come back (once may be chance) */
+#define KEPT_PARTS 2       /* failures that prove that parts do not come back (one may be chance) */
 #define UNKNOWN UINT64_MAX /* the device did not tell */
-#define DOUBT_MS 10000     /* until the first doubt; doubled each time the doubt was wrong */
+#define DOUBT_MS 10000     /* until the first new test; doubled after each test that failed */
 
 static struct ss_device_memory *device(const struct ss_memory *m)
 {
@@ -66,8 +66,8 @@ void ss_retention_begin(struct ss_memory *m, struct ss_witness *w)
 	w->left = device_free(m);
 }
 
-/* Are both free figures known, and has nobody else in this process moved them? A call that is under
- * way has taken its bytes, but not reserved them. */
+/* Are both free figures known, and has no other thread of this process changed them? A call in
+ * progress has taken its bytes, but not reserved them. */
 static bool is_alone(struct ss_memory *m, const struct ss_witness *w, uint64_t given, uint64_t left)
 {
 	return w->left != UNKNOWN && left != UNKNOWN && w->taken == w->reserved &&
@@ -93,7 +93,7 @@ void ss_retention_end(struct ss_memory *m, const struct ss_witness *w, uint64_t 
 		if (alone && !back)
 			believe(m, r, kept + 1, DOUBT_MS);
 	} else if (how != SS_GIVE_PARTS) {
-		/* Memory that another process gave back is no reason to lose more of ours. */
+		/* Memory that another process released is no reason to lose more of ours. */
 		if (alone && back && left <= w->left + 2 * given)
 			believe(m, r, how == SS_GIVE_ONE ? 0 : KEPT_PARTS, DOUBT_MS);
 		else

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whole segments: how a pool on hip or hsa backing grows and gives back.
+ * Whole segments: how a pool on hip or hsa backing grows and releases memory.
  *
- * A segment is taken from the driver in one call and goes back in one call, when every byte of it
- * is free and completed. Its usable part starts and ends on 2 MiB frames, so that each frame of the
+ * A segment is taken from the driver in one call, and released in one call when every byte of it is
+ * free and completed. Its usable part starts and ends on 2 MiB frames, so that each frame of the
  * address map has one owner; the runtimes align segments of this size to a frame anyway.
  *
  * Locks: the memory's lock, dropped for the driver.
@@ -79,8 +79,8 @@ static enum ss_status open_segment(struct ss_memory *m, void *native, uint64_t s
 				      atomic_load(&m->peers));
 }
 
-/* Memory for a segment, opened to the peers. *ptr is what must go back, by means of *spare, if this
- * or what follows fails; NULL: nothing. */
+/* Takes memory for a segment, and opens it to the peers. If this or a later step fails, *ptr
+ * must be released by means of *spare; NULL: nothing. */
 static enum ss_status take(struct ss_memory *m, uint64_t size, uint64_t peers, void **ptr,
 			   struct ss_unreturned **spare)
 {
@@ -109,8 +109,8 @@ enum ss_status ss_segment_enter(struct ss_memory *m, void *native, uint64_t size
 
 	*out = NULL;
 	pthread_mutex_lock(&m->lock);
-	/* Devices that got access meanwhile have it to the segments in the list, where this one
-	 * is not yet. */
+	/* Devices that got access meanwhile have it to the segments in the list, but not yet to
+	 * this one. */
 	while (s == SS_OK && atomic_load(&m->peers) & ~peers) {
 		peers = atomic_load(&m->peers);
 		pthread_mutex_unlock(&m->lock);
@@ -165,10 +165,10 @@ enum ss_status ss_segments_grow(struct ss_memory *m, const struct ss_growth *gro
 	return s;
 }
 
-/* ---- giving back ------------------------------------------------------------ */
+/* ---- releasing -------------------------------------------------------------- */
 
-/* What must stay reserved when `want` bytes come for others: of what a threshold keeps no more goes
- * than comes. */
+/* The bytes that must stay reserved when `want` bytes replace idle segments: of the memory that a
+ * threshold keeps, no more is released than is added. */
 static uint64_t floor_of(const struct ss_memory *m, uint64_t want)
 {
 	return ss_minus(ss_min(atomic_load(&m->keep), atomic_load(&m->reserved)), want);
@@ -188,15 +188,15 @@ uint64_t ss_memory_giveable(struct ss_memory *m, uint64_t want)
 	return bytes;
 }
 
-/* Does the segment of `size` bytes go before that of `other`, if `excess` bytes are to go? The
- * smallest that suffices, or else the largest: that takes the fewest calls. */
+/* Is the segment of `size` bytes released before that of `other`, if `excess` bytes must be
+ * released? The smallest that suffices, or else the largest: that takes the fewest calls. */
 static bool goes_first(uint64_t size, uint64_t other, uint64_t excess)
 {
 	return size > excess ? other < excess || size < other : other < excess && size > other;
 }
 
-/* The next segment to give back: idle for long enough, and small enough that `floor` stays. Lock
- * held. */
+/* The next segment to release: idle for long enough, and small enough that `floor` bytes stay.
+ * Lock held. */
 static struct ss_segment *victim(struct ss_memory *m, uint64_t target, uint64_t floor,
 				 uint64_t older_than)
 {
@@ -238,7 +238,7 @@ uint64_t ss_segments_release(struct ss_memory *m, uint64_t target, uint64_t floo
 			ss_cap_give(m, size);
 			continue;
 		}
-		/* The device keeps it, so the pool does, too. */
+		/* The driver refused the segment, so the pool keeps it. */
 		seg = ss_segment_attach(m, native, size, NULL, &when);
 		if (seg)
 			ss_completed_insert(m, ss_segment_first(core, seg));
@@ -272,8 +272,8 @@ bool ss_segments_could_fit(struct ss_memory *m, uint64_t bytes)
 	return !ss_device_lacks(m->core, m->dev, ss_minus(bytes, idle));
 }
 
-/* Idle segments that are too short for a request make room for one that is not. `all`: all of them
- * go, so that the pool may grow for the next requests, too. */
+/* Idle segments that are too short for a request make room for one that is not. `all`: all of
+ * them are released, so that the pool may grow for the next requests, too. */
 void ss_segments_make_room(struct ss_memory *m, uint64_t want, uint64_t need, bool all)
 {
 	uint64_t high = atomic_load(&m->reserved_high), reserved = atomic_load(&m->reserved);
@@ -301,7 +301,7 @@ enum ss_status ss_segments_open(struct ss_memory *m)
 	for (struct ss_segment *seg = m->segments; seg && s == SS_OK; seg = seg->next) {
 		if (m->vmm && seg == m->vmm->seg)
 			continue;
-		seg->opening = true; /* it stays in the list, and so do those behind it */
+		seg->opening = true; /* seg stays in the list, and so do the segments after it */
 		pthread_mutex_unlock(&m->lock);
 		s = open_segment(m, seg->native, seg->native_size, seg->chunk);
 		pthread_mutex_lock(&m->lock);

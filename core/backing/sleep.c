@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Virtual memory asleep: every chunk is unmapped and released, and frames, blocks and figures stay
- * as they are. The memory stays claimed meanwhile, so nothing of it moves.
+ * as they are. The memory stays claimed meanwhile, so none of it moves.
  *
  * Locks: none is held.
  */
@@ -21,13 +21,14 @@ static struct ss_chunk *next_chunk(const struct ss_vmm *v, uint64_t *at)
 	return NULL;
 }
 
-/* The device has bytes back, or (negative, as two's complement) no longer. */
+/* Counts bytes that the device has back, or (negative, as two's complement) no longer. */
 static void count(struct ss_memory *m, uint64_t delta)
 {
 	atomic_fetch_add(&ss_device_memory(m->core, m->dev)->asleep, delta);
 }
 
-/* Nobody was ever given access to it, so nothing is in it, and the driver would refuse again. */
+/* No device was ever given access to the chunk, so it has no contents, and the driver would
+ * refuse again. */
 static bool is_lost(const struct ss_chunk *c)
 {
 	return c->unopened && !c->waking;
@@ -49,7 +50,7 @@ static bool release(struct ss_memory *m, struct ss_chunk *c)
 	return true;
 }
 
-/* False: it stays as it is. */
+/* False: the chunk stays as it is. */
 static bool unmap(struct ss_memory *m, struct ss_chunk *c)
 {
 	if (c->asleep || is_lost(c) || (c->unopened && m->core->info[m->dev].keep_unopened) ||
@@ -77,7 +78,7 @@ uint64_t ss_memory_sleep(struct ss_memory *m, uint32_t *chunks)
 	return gone;
 }
 
-/* ---- awake ------------------------------------------------------------------------ */
+/* ---- waking ----------------------------------------------------------------------- */
 
 static enum ss_status create(struct ss_memory *m, struct ss_chunk *c)
 {
@@ -105,7 +106,7 @@ static enum ss_status map(struct ss_memory *m, struct ss_chunk *c)
 	return s;
 }
 
-/* [from, to) was opened. Waits until what was mapped can be used, which overwrites it. */
+/* [from, to) was opened. Waits until the mapped memory can be used, which overwrites it. */
 static enum ss_status opened(struct ss_memory *m, uint64_t from, uint64_t to)
 {
 	enum ss_status s = SS_OK;
@@ -123,7 +124,7 @@ static enum ss_status opened(struct ss_memory *m, uint64_t from, uint64_t to)
 	return s;
 }
 
-/* Opens each run of chunks, but for those that are lost. False: not all of them. */
+/* Opens each run of chunks, except lost ones. False: not all of them. */
 static enum ss_status open_runs(struct ss_memory *m, bool *all)
 {
 	const struct ss_vmm *v = m->vmm;
@@ -149,7 +150,7 @@ static enum ss_status open_runs(struct ss_memory *m, bool *all)
 	return s;
 }
 
-/* The runs; else each chunk alone; else everything, with memory in the gaps, where access is
+/* Opens the runs; else each chunk alone; else everything, with memory in the gaps, if access is
  * accepted only without a gap below. */
 static enum ss_status open_all(struct ss_memory *m)
 {
@@ -176,8 +177,8 @@ static enum ss_status open_all(struct ss_memory *m)
 			    s;
 }
 
-/* Memory first: whoever has half of it and waits for the rest, beside another who does the same,
- * waits for ever. */
+/* All memory is created first: two processes that each have half and wait for the rest would
+ * wait for ever. */
 enum ss_status ss_memory_wake(struct ss_memory *m)
 {
 	struct ss_vmm *v = m->vmm;

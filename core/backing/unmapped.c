@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Addresses of guarded segments whose memory has gone back: they stay reserved, so that nobody gets
- * them, and the device faults there.
+ * Addresses of guarded segments whose memory was released: they stay reserved, so that they are not
+ * used again, and the device faults there.
  *
  * Locks: `guards->lock`, a leaf, not held across a driver call.
  */
 #include "core/backing/device_memory.h"
 #include "core/core.h"
 
-/* What a process keeps at most; the oldest go first. */
+/* The most that a process keeps; the oldest are released first. */
 #define MOST_BYTES (64ull << 30)
 #define MOST_COUNT 4096u
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Segments that the driver gave but would not open to the pool's devices, and that cannot go back
- * at once: a capture forbids it, or it would wait for the device. The process holds that memory, so
- * it counts as reserved until the driver takes it. The next segment of the same size is one of
- * them, or each attempt would leave one more behind.
+ * Segments that the driver gave but would not open to the pool's devices, and that cannot be
+ * released at once: a capture forbids it, or the release would wait for the device. The process
+ * holds that memory, so it counts as reserved until the driver takes it. The next segment of the
+ * same size is one of them; otherwise each attempt would leave one more behind.
  *
  * Locks: the memory's lock, dropped for the driver.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A pool on virtual memory, inside: one reservation of addresses, tiled by blocks like any segment.
- * Chunks of memory are mapped into it; addresses without memory are gaps. Only backing/ and
- * core/vmm.c include this.
+ * The inside of a pool on virtual memory: one reservation of addresses, tiled by blocks like any
+ * segment. Chunks of memory are mapped into it; addresses without memory are gaps. Only backing/
+ * and core/vmm.c include this.
  */
 #ifndef SS_BACKING_VMM_H
 #define SS_BACKING_VMM_H
@@ -13,8 +13,8 @@
 
 struct ss_chunk {
 	void *handle;
-	uint64_t va, size; /* va: where it is mapped, was last, or will be first */
-	/* mapped, but nobody has been given access yet; and it was not unmapped either */
+	uint64_t va, size; /* va: its present, last or first place */
+	/* mapped, but no device has access yet; and the driver did not unmap it either */
 	bool unopened, stays;
 	bool asleep;           /* not mapped; without a handle: released, too */
 	bool waking;           /* mapped again, and not yet opened */
@@ -22,20 +22,21 @@ struct ss_chunk {
 	struct ss_chunk *next; /* in the lists of one operation */
 };
 
-/* Guarded by the memory's lock, but whoever has claimed the memory may read the frames without. */
+/* Guarded by the memory's lock; the thread that has claimed the memory may read the frames
+ * without it. */
 struct ss_vmm {
 	struct ss_segment *seg;
 	uint64_t unit; /* of chunks: all sizes and addresses are multiples of it */
 	struct ss_free_index gaps;
 	struct ss_block *gap_list[SS_CLASSES];
 	struct ss_chunk **frame; /* the chunk at each unit of the reservation */
-	uint64_t end;            /* no frame from here on ever had one */
+	uint64_t end;            /* no frame from here on ever had a chunk */
 	uint32_t chunks;
 	bool aside;  /* memory that was set aside is still mapped in it */
-	bool to_all; /* every device has access, and gets it to what comes */
-	/* To be tried again; changed by who has claimed the memory. Chunks that the driver would
-	 * not release, by ->next. Gaps where it would not map, open or unmap, by ->right: they are
-	 * marked `exported`, which keeps them out of the index. */
+	bool to_all; /* every device has access, and gets it to later memory */
+	/* Retried later; changed by the thread that has claimed the memory. Chunks that the
+	 * driver refused to release, by ->next. Gaps that it refused to map, open or unmap, by
+	 * ->right: they are marked `exported`, which keeps them out of the index. */
 	struct ss_chunk *unreleased;
 	struct ss_block *stuck;
 };
@@ -47,32 +48,32 @@ static inline struct ss_chunk **ss_frame_at(const struct ss_vmm *v, uint64_t va)
 
 /* ---- ../vmm.c. No lock held. ------------------------------------------------------- */
 
-/* As ss_memory_grow and ss_memory_release. If a pool turns out to get no addresses, or no first
- * chunk, grow sets its backing to hip and returns SS_ERR_NOMEM. */
+/* As ss_memory_grow and ss_memory_release. If a pool gets no addresses, or no first chunk, grow
+ * sets its backing to hip and returns SS_ERR_NOMEM. */
 enum ss_status ss_vmm_grow(struct ss_memory *m, const struct ss_growth *growth);
 uint64_t ss_vmm_short(struct ss_memory *m, const struct ss_growth *growth);
 uint64_t ss_vmm_release(struct ss_memory *m, uint64_t target, uint64_t older_than);
-/* Gives m->peers access to all that is mapped. For who has claimed the memory. */
+/* Gives m->peers access to all mapped memory. The caller has claimed the memory. */
 enum ss_status ss_vmm_open(struct ss_memory *m);
 
 /* ---- reservation.c. Claimed, no lock held. --------------------------------------------- */
 
 /* SS_ERR_NOMEM: there are no addresses. */
 enum ss_status ss_reservation_new(struct ss_memory *m);
-/* Nothing, if there is no reservation. `give_back`: the driver gets chunks and addresses back. */
+/* Does nothing if there is no reservation. `give_back`: chunks and addresses are released. */
 void ss_reservation_end(struct ss_memory *m, bool give_back);
 
 /* ---- gap.c. Lock held. ------------------------------------------------------------------ */
 
 /* A run that is long enough once the first bytes of one gap have memory. */
 struct ss_run {
-	uint64_t size, align; /* asked for, */
-	uint32_t slot;        /* by a timeline whose own free ranges may be part of it */
-	uint64_t step;        /* missing bytes are rounded to this, as far as the gap goes */
+	uint64_t size, align; /* requested, */
+	uint32_t slot;        /* by a timeline whose own free ranges may be part of the run */
+	uint64_t step;        /* missing bytes are rounded to this, as far as the gap reaches */
 	struct ss_block *gap; /* found; NULL: there is no such run */
 	uint64_t bytes;       /* missing, from the start of the gap */
 	uint64_t from, to;    /* addresses of the run */
-	bool more;            /* it needs gaps behind this one, too */
+	bool more;            /* the run needs later gaps, too */
 };
 
 /* Finds the gap where the fewest bytes are missing; `lowest`: the lowest gap, which may be one of
@@ -80,59 +81,61 @@ struct ss_run {
 void ss_gap_find(struct ss_memory *m, struct ss_run *run, bool lowest);
 /* The lowest gap that has something above it; NULL: none. */
 struct ss_block *ss_gap_below(struct ss_memory *m);
-/* b becomes a gap, one with the gaps beside it. */
+/* b becomes a gap, and merges with the gaps beside it. */
 void ss_gap_insert(struct ss_memory *m, struct ss_block *b);
 /* Takes a gap out of the index, in state QUEUED. */
 void ss_gap_take(struct ss_memory *m, struct ss_block *b);
-/* What is behind the first `size` bytes of b becomes a gap. Does nothing if b is not longer, or
+/* The part of b after its first `size` bytes becomes a gap. Does nothing if b is not longer, or
  * host memory is out. */
 void ss_gap_shorten(struct ss_memory *m, struct ss_block *b, uint64_t size);
 
 /* ---- chunk.c. Claimed, no lock held. ------------------------------------------------------ */
 
-/* Puts memory behind all of `target`, which is QUEUED: the chunks of the list, then new ones of up
- * to `unit` bytes. It becomes a completed range. On failure it becomes a gap again (or a stuck
- * one), and the chunks go back. Where an unmap waits for more than a map does, those that are
- * mapped already stay, as a completed range or, if nobody can use them, stuck. */
+/* Puts memory behind all of `target`, which is QUEUED: the chunks of the list, then new ones of
+ * up to `unit` bytes. `target` becomes a completed range. On failure it becomes a gap again (or
+ * a stuck one), and the chunks are released. If an unmap waits for more than a map does, chunks
+ * that are mapped already stay, as a completed range or, if no stream can use them, stuck. */
 enum ss_status ss_chunks_fill(struct ss_memory *m, struct ss_block *target, struct ss_chunk *list,
 			      uint64_t unit);
 /* Unmaps the chunk behind b, which is QUEUED: b becomes a gap, or completed again if the driver
  * refuses. */
 enum ss_status ss_chunk_unmap(struct ss_memory *m, struct ss_block *b, struct ss_chunk *c);
-/* Gives a chunk that is mapped nowhere to the driver. False: it was refused, and is kept. */
+/* Releases a chunk that is mapped nowhere. False: the driver refused, and the chunk is kept. */
 bool ss_chunk_release(struct ss_memory *m, struct ss_chunk *c);
 /* Does the pool have a chunk that it can use? */
 bool ss_chunks_any_open(const struct ss_vmm *v);
-/* Every chunk that is mapped stays so and is the pool's no more: an unmap might wait. */
+/* Every mapped chunk stays mapped but no longer belongs to the pool: an unmap might wait. */
 void ss_chunks_set_aside(struct ss_memory *m);
 /* Gives the pool's devices access to [va, va + size), which is mapped. */
 enum ss_status ss_chunks_open_range(struct ss_memory *m, uint64_t va, uint64_t size);
 /* Gives the pool's devices access to every chunk. */
 enum ss_status ss_chunks_open(struct ss_memory *m);
-/* The same of all devices, once for the reservation: before the first gap where access is accepted
- * only without one below, since a device that is new later could not be given access then. */
+/* The same for all devices, once for the reservation. If access is accepted only without a gap
+ * below, this must come before the first gap, since a device that is new later could not be
+ * given access then. */
 enum ss_status ss_chunks_open_to_all(struct ss_memory *m);
-/* Tries again what the driver would not take, or was not asked to. What is mapped is unmapped if
- * that may be (`may_unmap`), else opened if it can be; *opened: some became a completed range.
- * Returns the bytes that went; 0 without a reservation. */
+/* Retries calls that the driver refused, or that were not made. Mapped memory is unmapped if
+ * that is allowed (`may_unmap`), else opened if possible; *opened: some became a completed
+ * range. Returns the bytes that were released; 0 without a reservation. */
 uint64_t ss_chunks_retry(struct ss_memory *m, bool may_unmap, bool *opened);
 /* Unmaps and releases all chunks of v, but leaves the tables. */
 void ss_chunks_unmap_all(struct ss_memory *m, const struct ss_vmm *v);
-/* The end of all chunks of v, whose segment is forgotten already. */
+/* Ends all chunks of v, whose segment is forgotten already. */
 void ss_chunks_end(struct ss_memory *m, struct ss_vmm *v, bool give_back);
 
 /* ---- compact.c. Claimed, no lock held. ------------------------------------------------------ */
 
-/* Takes idle chunks from completed ranges outside of the run until `want` bytes are gathered, but
- * no more than `target` holds, which is QUEUED. Returns them unmapped; *got: their bytes. */
+/* Takes idle chunks from completed ranges outside of the run until `want` bytes are gathered,
+ * but no more than `target` holds, which is QUEUED. Returns the chunks unmapped; *got: their
+ * bytes. */
 struct ss_chunk *ss_chunks_gather(struct ss_memory *m, const struct ss_block *target,
 				  const struct ss_run *run, uint64_t want, uint64_t *got);
 /* Bytes of idle chunks in completed ranges outside of the run. Lock held. */
 uint64_t ss_chunks_movable(struct ss_memory *m, const struct ss_run *run);
-/* Gives idle chunks back until `target` bytes are reserved, if idle since `older_than` ms; `one`:
- * no more than one. Returns the bytes that went. */
+/* Releases chunks that have been idle since `older_than` ms, until `target` bytes are reserved;
+ * `one`: one at most. Returns the bytes that were released. */
 uint64_t ss_chunks_give(struct ss_memory *m, uint64_t target, uint64_t older_than, bool one);
-/* Is all of the pool idle since then? */
+/* Has all of the pool been idle since `older_than`? */
 bool ss_chunks_all_idle(struct ss_memory *m, uint64_t older_than);
 /* As ss_memory_idle_since. Lock held; need not be claimed. */
 uint64_t ss_chunks_idle_since(struct ss_memory *m);

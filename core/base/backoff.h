@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waiting for another thread where nothing can wake the waiter up: it spins, yields, then sleeps.
+ * Waiting for another thread that cannot wake the waiter up: the waiter spins, yields, then sleeps.
  *
- * The sleep is what ends the wait if the other thread has been preempted. A thread of a real-time
- * policy that only spins or yields keeps its processor for ever, and the other thread may need that
+ * The sleep ends the wait if the other thread has been preempted. A thread of a real-time policy
+ * that only spins or yields keeps its processor for ever, and the other thread may need that
  * processor. No libc function that sleeps is called, because those are cancellation points and the
  * caller may hold a lock.
  */
@@ -21,7 +21,7 @@
 #define SS_BACKOFF_SPINS 64u
 #define SS_BACKOFF_YIELDS 64u
 #define SS_BACKOFF_NS 50000u /* the first sleeps; */
-#define SS_BACKOFF_STEP 16u  /* after so many the next are twice as long, */
+#define SS_BACKOFF_STEP 16u  /* after so many sleeps the next are twice as long, */
 #define SS_BACKOFF_DOUBLE 4u /* so many times: 0.8 ms */
 
 /* Sleeps for ns < 10^9. No cancellation point; leaves errno as it is. */

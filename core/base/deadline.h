@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The end of a wait, by the clock and by a count. The clock alone will not do: it stands still
+ * The end of a wait, by the clock and by a count. The clock alone is not enough: it stands still
  * under some tools that record and replay a program, or fake its time. A wait that sleeps counts
- * what it sleeps; one that only looks counts its looks.
+ * the units that it sleeps; a wait that only looks counts its looks.
  */
 #ifndef SS_BASE_DEADLINE_H
 #define SS_BASE_DEADLINE_H
@@ -42,8 +42,8 @@ static inline bool ss_deadline_over(const struct ss_deadline *d, uint64_t now)
 	return now >= d->end || !d->left;
 }
 
-/* Takes at most so many turns, and returns how many there were. For a wait that sleeps: how long it
- * may sleep now. */
+/* Takes at most so many turns, and returns the number taken. For a wait that sleeps, that is the
+ * time that it may sleep now. */
 static inline uint64_t ss_deadline_take(struct ss_deadline *d, uint64_t turns)
 {
 	turns = turns < d->left ? turns : d->left;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The slow half of the biased lock: entering it by the exchange, visiting it, and choosing an
- * owner. base/lock.h has the protocol and says why it is right.
+ * owner. base/lock.h has the protocol and the proof that it is right.
  */
 #include "core/base/lock.h"
 
@@ -25,8 +25,8 @@ void ss_bias_taken(struct ss_bias *l)
 
 	if (unlikely(owner != NULL)) {
 		unbias(l, owner);
-		/* The owner itself, which is inside another lock, or found a visitor in this
-		 * one. */
+		/* The caller is the owner itself: it is inside another lock, or found a visitor
+		 * in this one. */
 		if (owner == ss_thread) {
 			l->back = owner;
 		} else {
@@ -53,7 +53,7 @@ void ss_bias_visit(struct ss_bias *l)
 	owner = atomic_load_explicit(&l->owner, memory_order_relaxed);
 	if (owner) {
 		unbias(l, owner);
-		/* A thread that has ended gets nothing back. */
+		/* A thread that has ended does not become the owner again. */
 		l->back = atomic_load_explicit(&owner->over, memory_order_relaxed) ? NULL : owner;
 	}
 	l->plain = true;

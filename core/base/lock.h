@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The locks of the core. There are three kinds:
- *  - a mutex (pthread) guards whatever is not on the hot path;
+ *  - a mutex (pthread) guards all data that is not on the hot path;
  *  - a spin lock guards a few words for tens of instructions. Its release is a plain store, so an
  *    uncontended pair costs half of what a mutex costs;
  *  - a biased lock guards a shelf. The thread that uses the shelf enters it without any
@@ -25,13 +25,13 @@
  * the process has executed a full barrier, so the owner has one somewhere in its program order.
  * Either the owner's store of ->inside comes before that barrier. Then the other thread sees the
  * store and waits. Or the owner's load of `owner` comes after that barrier. Then it reads NULL and
- * the owner backs out. The other thread sees what the owner did inside the lock, because the owner
+ * the owner backs out. The other thread sees the owner's writes inside the lock, because the owner
  * leaves with a release store of ->inside, which the other thread reads with acquire.
  *
- * - Who sets `owner`. A thread makes itself the owner while it holds the spin lock, so what it
- *   loads later is either its own store or a NULL that came after it. A visitor may also restore
+ * - Who sets `owner`. A thread makes itself the owner while it holds the spin lock, so its
+ *   later load reads either its own store or a NULL that came after it. A visitor may also restore
  *   the owner when it has finished. The owner then loads either NULL or that restored value, and
- *   since it loads with acquire it sees everything that the visitor did.
+ *   since it loads with acquire it sees all writes of the visitor.
  * - `inside` belongs to the thread, not to the lock. So a late store by a former owner says nothing
  *   about any other thread. It lies in a record that is never unmapped (base/thread.h). A thread
  *   that has ended leaves NULL there, so its locks can be taken. A new thread may inherit the
@@ -41,18 +41,18 @@
  *   signal handlers) it takes any other biased lock by the exchange, and must not take the same
  *   one.
  * - `plain` is true while a thread holds the lock by the exchange. The owner cannot be inside at
- *   that time, so whoever releases the lock knows from `plain` how it was taken. (v may be 1 while
- *   the owner is inside, because another thread is waiting.)
- * - A thread that only comes by, such as a miss that needs what other streams freed, or statistics,
- *   visits the lock: it gives the lock back to the owner. Otherwise one miss among 32 streams would
- *   make all of them use the exchange for a long time.
- * - In a forked child the thread that forked keeps its bias. A lock that another thread was inside
- *   of stays locked there, like every other lock.
+ *   that time, so the thread that releases the lock knows from `plain` how it was taken. (v may be
+ *   1 while the owner is inside, because another thread is waiting.)
+ * - A thread that needs another stream's shelf only once (a miss that needs ranges of other
+ *   streams, or statistics) visits the lock: it restores the owner afterwards. Otherwise one miss
+ *   among 32 streams would make all of them use the exchange for a long time.
+ * - In a forked child the thread that forked keeps its bias. A lock that another thread held stays
+ *   locked there, like every other lock.
  *
- * A thread becomes the owner after it has taken the lock many times in a row. Each time that turns
+ * A thread becomes the owner after it has taken the lock many times in a row. Each time this turns
  * out to be a mistake the required number grows eightfold, up to BIAS_MOST (lock.c). So a lock that
  * several threads really share costs at most one membarrier, which takes some microseconds, per
- * BIAS_MOST uses. Nobody becomes an owner where membarrier is missing, or under the thread
+ * BIAS_MOST uses. No thread becomes an owner if membarrier is missing, or under the thread
  * sanitizer, which does not understand it.
  */
 #ifndef SS_CORE_LOCK_H
@@ -75,8 +75,8 @@ static inline bool ss_spin_try(struct ss_spin *s)
 	return !atomic_exchange_explicit(&s->v, 1, memory_order_acquire);
 }
 
-/* The holder may have been preempted. Not inlined, so that the common path needs no registers for
- * it. */
+/* The holder may have been preempted. Not inlined, so that the common path needs no registers
+ * for it. */
 static __attribute__((noinline, cold, unused)) void ss_spin_wait(struct ss_spin *s)
 {
 	for (unsigned turn = 0;
@@ -143,7 +143,7 @@ static inline bool ss_bias_try(struct ss_bias *l)
 	return true;
 }
 
-/* These enter as the owner where the thread is that, and by the exchange otherwise. */
+/* These two enter as the owner if the thread is the owner, and by the exchange otherwise. */
 static inline bool ss_bias_lock_try(struct ss_bias *l)
 {
 	return ss_bias_enter(l, ss_thread) || ss_bias_try(l);
@@ -157,8 +157,7 @@ static inline void ss_bias_lock(struct ss_bias *l)
 	ss_bias_taken(l);
 }
 
-/* As ss_bias_lock(), for a thread that comes by on behalf of another shelf: the owner stays
- * owner. */
+/* As ss_bias_lock(), for a thread that visits on behalf of another shelf: the owner stays owner. */
 void ss_bias_visit(struct ss_bias *l);
 
 /* Releases the lock, whichever way it was taken. */

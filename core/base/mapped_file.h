@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Files that are written by way of memory. A page of such a file without a block on the disk kills
- * whoever writes to it (SIGBUS), and a file that grows beyond RLIMIT_FSIZE does, too (SIGXFSZ). So
- * the room is there before the page is, or there is none.
+ * the thread that writes to it (SIGBUS), and a file that grows beyond RLIMIT_FSIZE does, too
+ * (SIGXFSZ). So the room is reserved before the page is used, or the page is not used.
  */
 #ifndef SS_BASE_MAPPED_FILE_H
 #define SS_BASE_MAPPED_FILE_H
@@ -20,10 +20,10 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
 
-/* Gives the bytes of a file blocks on the disk, and the file their length. New ones are 0. On
- * filesystems that cannot, zeros are written over them, so nobody may have written there before.
- * False with errno set: the disk or the quota is full, or the limit of this process is too low.
- * Raises no signal. */
+/* Gives the bytes of a file blocks on the disk, and the file their length. New bytes are 0. On
+ * filesystems that cannot reserve, zeros are written over the bytes, so no thread may have
+ * written there before. False with errno set: the disk or the quota is full, or the limit of
+ * this process is too low. Raises no signal. */
 static inline bool ss_file_reserve(int fd, off_t offset, size_t size)
 {
 	static const char zeros[4096];
@@ -63,8 +63,8 @@ static inline void *ss_file_map(int fd, off_t offset, size_t size)
 
 	if (p == MAP_FAILED)
 		return NULL;
-	/* Faults of one page after the other would cost more than what is written. This also finds
-	 * out, without a signal, that a page has no room after all. */
+	/* Faults of one page after the other would cost more than the writes themselves. This
+	 * call also finds out, without a signal, that a page has no room after all. */
 	if (madvise(p, size, MADV_POPULATE_WRITE) != 0 && errno == EFAULT) {
 		munmap(p, size);
 		errno = ENOSPC;

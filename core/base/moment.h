@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Moments of a recording: an order in time of everything that changes the figures of one pool.
+ * Moments of a recording: an order in time of all changes to the figures of one pool.
  *
- * Threads that change a figure at the same time would otherwise read their clocks in another order
- * than that of their changes, and the peaks in the file would not be those that the pool reports.
- * So while a recording runs, a change and its time are made one under this lock. It is held for as
- * long as it takes to read a clock; the event is written after it.
+ * Without this lock, threads that change a figure at the same time might read their clocks in
+ * another order than that of their changes, and the peaks in the file would differ from the peaks
+ * that the pool reports. So while a recording runs, a change and its time are made under one lock.
+ * The lock is held for as long as it takes to read a clock; the event is written after it.
  *
  * It is a spin lock, below all other locks.
  */

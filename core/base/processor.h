@@ -9,13 +9,13 @@
 
 /* Makes every running thread of the process execute a full barrier. */
 void ss_thread_barrier(void);
-/* Whether the kernel offers that barrier. */
+/* Does the kernel offer that barrier? */
 extern atomic_bool ss_thread_barrier_known __attribute__((visibility("hidden")));
 static inline bool ss_thread_barriers(void)
 {
 	return atomic_load_explicit(&ss_thread_barrier_known, memory_order_relaxed);
 }
-/* How often it was used (for tests). */
+/* The number of times that the barrier was used (for tests). */
 uint64_t ss_thread_barrier_count(void);
 
 /* The processor's time stamp counter; 0 on processors for which this code knows none. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writing in a program that is not ours. A write beyond RLIMIT_FSIZE, or to a pipe that nobody
- * reads, raises a signal that ends the program. Between the two calls it raises none: the write
+ * Writing in a program that is not ours. A write beyond RLIMIT_FSIZE, or to a pipe without a
+ * reader, raises a signal that ends the program. Between the two calls it raises none: the write
  * fails with EFBIG or EPIPE.
  */
 #ifndef SS_BASE_QUIET_H
@@ -15,7 +15,7 @@
 
 struct ss_quiet {
 	sigset_t mask;   /* of the thread */
-	sigset_t raised; /* what a write may raise, and was not pending before */
+	sigset_t raised; /* signals that a write may raise, and that were not pending before */
 };
 
 /* Any thread and any signal handler may call these, in pairs. */
@@ -35,7 +35,7 @@ static inline void ss_quiet_begin(struct ss_quiet *q)
 	pthread_sigmask(SIG_BLOCK, &both, &q->mask);
 }
 
-/* Consumes what was raised. Leaves errno alone. */
+/* Consumes the raised signals. Leaves errno alone. */
 static inline void ss_quiet_end(const struct ss_quiet *q)
 {
 	const struct timespec now = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening a path that somebody else wrote down. */
+/* Opening a path that another program wrote down. */
 #ifndef SS_BASE_REGULAR_FILE_H
 #define SS_BASE_REGULAR_FILE_H
 
@@ -21,7 +21,7 @@ static inline int ss_regular_open(const char *path)
 		errno = EINVAL;
 		return -1;
 	}
-	/* It may have become another since. */
+	/* The path may name another file by now. */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd >= 0 && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))) {
 		close(fd);

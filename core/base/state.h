@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * struct ss_core: what every layer needs (driver, options, counters), and for each layer a pointer
- * to state that only that layer knows.
+ * struct ss_core: members that every layer needs (driver, options, counters), and for each layer a
+ * pointer to state that only that layer knows.
  */
 #ifndef SS_BASE_STATE_H
 #define SS_BASE_STATE_H
@@ -19,8 +19,8 @@
 
 struct ss_map;       /* range/: addresses, segments, descriptors */
 struct ss_order;     /* order/: streams, events, fences */
-struct ss_devices;   /* backing/: what each device has given */
-struct ss_fast_path; /* shelf/: which pools the hot path serves */
+struct ss_devices;   /* backing/: memory taken of each device */
+struct ss_fast_path; /* shelf/: the pools that the hot path serves */
 struct ss_pools;     /* pool/: the pools as objects */
 
 struct ss_core {
@@ -33,12 +33,12 @@ struct ss_core {
 	struct ss_device_info info[SS_MAX_DEVICES]; /* filled at the first use of a device */
 
 	/* Threads remember the stream and pool that they used last, together with this number
-	 * (base/thread.h). It grows when something that they may remember ends. */
+	 * (base/thread.h). It grows when a remembered stream or pool may have ended. */
 	_Atomic uint64_t recent_gen;
 
 	_Atomic uint64_t host_bytes; /* of ss_host_alloc() */
 	_Atomic uint64_t driver_calls, driver_ns;
-	/* Those that take memory, give it back, and map or open it */
+	/* Calls that take memory, release it, and map or open it */
 	_Atomic uint64_t memory_calls;
 	/* Bytes of idle memory that were released because of their age, or at a synchronization
 	 * because of a threshold */
@@ -51,7 +51,7 @@ struct ss_core {
 	struct ss_pools *pools;
 };
 
-/* Tells who watches blocks of one that was handed out, or is about to be free. */
+/* Tells the watcher of blocks, if any, of a block that was handed out, or is about to be free. */
 static inline void ss_tell_block(const struct ss_core *core, bool allocated, const void *ptr,
 				 size_t size, const void *stream)
 {
@@ -75,7 +75,8 @@ void ss_host_free(struct ss_core *core, void *p, size_t size);
  * none is left. */
 void *ss_host_map(size_t size);
 
-/* *v becomes n if that is more. What was written before is seen by whoever reads n with acquire. */
+/* Raises *v to n if n is larger. A thread that reads n with acquire sees everything that was
+ * written before. */
 static inline void ss_raise_to(_Atomic uint64_t *v, uint64_t n)
 {
 	uint64_t old = atomic_load_explicit(v, memory_order_relaxed);
@@ -87,14 +88,15 @@ static inline void ss_raise_to(_Atomic uint64_t *v, uint64_t n)
 
 /* Nanoseconds of CLOCK_MONOTONIC. */
 uint64_t ss_now_ns(void);
-/* Milliseconds of the driver's clock, which tests make virtual. They count from so long before its
- * own start that no time which an option gives reaches back to 0, also on a machine that was just
- * started. So a field of such times that is 0 says "never", and `now - span` is a time. */
+/* Milliseconds of the driver's clock, which tests make virtual. They count from a point so long
+ * before the clock's own start that no time which an option gives reaches back to 0, also on a
+ * machine that was just started. So a field of such times that is 0 says "never", and `now -
+ * span` is a time. */
 uint64_t ss_now_ms(const struct ss_core *core);
 /* Sleeps for `ms` at most, and not beyond d, a deadline by that clock. False: d is over. */
 bool ss_sleep(struct ss_core *core, struct ss_deadline *d, uint64_t ms);
-/* Counts one driver call that began at `t0` (ss_now_ns). `cause` says whether it is one for memory;
- * it and `dev` go into a recording. */
+/* Counts one driver call that began at `t0` (ss_now_ns). `cause` says whether the call is one
+ * for memory; `cause` and `dev` are recorded. */
 void ss_driver_call_count(struct ss_core *core, uint64_t t0, enum ss_trace_wait_cause cause,
 			  int dev);
 

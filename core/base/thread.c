@@ -22,8 +22,8 @@ _Thread_local struct ss_thread *ss_thread __attribute__((tls_model("initial-exec
 atomic_bool ss_thread_barrier_known;
 static _Atomic uint64_t barrier_count;
 
-/* Registers when the library is loaded: once the process has several threads, the kernel takes ten
- * milliseconds for it. */
+/* Registers when the library is loaded: once the process has several threads, the kernel takes
+ * ten milliseconds for a registration. */
 static __attribute__((constructor)) void barriers_register(void)
 {
 #if !defined(__SANITIZE_THREAD__)
@@ -44,9 +44,9 @@ void ss_thread_barrier(void)
 	atomic_fetch_add(&barrier_count, 1);
 	if (!syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0))
 		return;
-	/* A seccomp filter forbids it since. No thread becomes an owner from now on. The stores of
-	 * present owners are visible after the sleep, because no processor holds a store back for
-	 * anything near that time. */
+	/* A seccomp filter has forbidden the barrier since. No thread becomes an owner from now
+	 * on. The stores of present owners are visible after the sleep, because no processor
+	 * holds a store back for anything near that time. */
 	atomic_store(&ss_thread_barrier_known, false);
 	atomic_thread_fence(memory_order_seq_cst);
 	ss_sleep_ns(AMPLE_NS);
@@ -110,14 +110,15 @@ static __attribute__((noinline)) struct ss_thread *record_new(void)
 	if (!t) {
 		void *p;
 
-		/* Every hit writes to it, so it must not share a cache line. */
+		/* Every hit writes to the record, so it must not share a cache line. */
 		if (posix_memalign(&p, SS_LINES, (sizeof(*t) + SS_LINES - 1) / SS_LINES * SS_LINES))
 			return &ss_nobody;
 		t = memset(p, 0, sizeof(*t));
 		/* No stream: a thread may ask before there is a core */
 		t->stream.native = &ss_nobody;
 	}
-	/* Without a key nobody is told that the thread ends, and the record is never reused. */
+	/* Without a key no function is called when the thread ends, and the record is never
+	 * reused. */
 	if (have_key && pthread_setspecific(key, t)) {
 		ended(t);
 		return &ss_nobody;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The record that the core keeps for each thread. A record is never unmapped, so other threads may
- * read it at any time. When its thread has ended, a later thread may get it. What the hot path
- * remembers lies in it, because a hit then finds all of it behind one pointer.
+ * read it at any time. When its thread has ended, a later thread may get it. The record holds
+ * everything that the hot path remembers, because a hit then finds all of it behind one pointer.
  */
 #ifndef SS_BASE_THREAD_H
 #define SS_BASE_THREAD_H

@@ -2,10 +2,11 @@
 /*
  * The switch that keeps pthread_cancel() out of our code.
  *
- * A thread that ended at a cancellation point of ours (a wait, a sleep, a file that is opened) or
- * of the runtime would leave behind what it held: a lock, a turn, a count of calls in progress. So
- * a cancellation waits until the outermost function of ours returns. pthread_setcancelstate() is
- * one of the three functions that POSIX allows a thread with asynchronous cancelability to call.
+ * A thread might end at a cancellation point of ours (a wait, a sleep, a file that is opened) or of
+ * the runtime. It would leave behind the lock, the turn, or the count of calls in progress that it
+ * held. So a cancellation waits until the outermost function of ours returns.
+ * pthread_setcancelstate() is one of the three functions that POSIX allows a thread with
+ * asynchronous cancelability to call.
  */
 #ifndef SS_BASE_UNCANCELLED_H
 #define SS_BASE_UNCANCELLED_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text that may be anything, where UTF-8 is asked for. */
+/* Any text, for a use that needs UTF-8. */
 #ifndef SS_CORE_UTF8_H
 #define SS_CORE_UTF8_H
 
@@ -26,8 +26,8 @@ static inline size_t ss_utf8_length(const char *s)
 	return n;
 }
 
-/* Does the character of `n` bytes do something to a terminal? Control characters do, and those that
- * turn the direction of the text. */
+/* Does the character of `n` bytes control a terminal? Control characters do, and those that turn
+ * the direction of the text. */
 static inline int ss_utf8_is_control(const unsigned char *s, size_t n)
 {
 	return (n == 1 && (s[0] < 0x20 || s[0] == 0x7f)) ||
@@ -37,7 +37,7 @@ static inline int ss_utf8_is_control(const unsigned char *s, size_t n)
 		 (s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9)));
 }
 
-/* Is a text of others harmless for a terminal as it is? */
+/* Is a foreign text harmless for a terminal as it is? */
 static inline int ss_utf8_is_clean(const char *text)
 {
 	size_t n;
@@ -50,7 +50,7 @@ static inline int ss_utf8_is_clean(const char *text)
 	return 1;
 }
 
-/* Makes a text of others harmless for a terminal: each byte of such a character becomes '?'. Bytes
+/* Makes a foreign text harmless for a terminal: each byte of such a character becomes '?'. Bytes
  * that are no UTF-8 stay, as names of files have them. */
 static inline void ss_utf8_clean(char *text)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ALL, the virtual timeline of a device: it counts every stream that may work with the device's
- * memory. Memory that any stream may be using when it is freed carries a mark of ALL.
+ * memory. If any stream may be using a block when it is freed, the block carries a mark of ALL.
  *
- * A snapshot closes a position of ALL: it holds where each of the streams was. ALL has come that
- * far when all of them have. Frees between which no stream has moved share a snapshot. Each waits
- * for all that older ones wait for, so they complete in their order. A mark needs no memory. If
- * there is none for the snapshot, a later one closes the mark, and stands for no less.
+ * A snapshot closes a position of ALL: it holds the position of each stream. ALL has reached its
+ * position when every stream has reached its own. Frees share a snapshot if no stream has moved
+ * between them. Each snapshot waits for all that older ones wait for, so snapshots complete in
+ * their order. A mark needs no memory. If there is no memory for the snapshot, a later snapshot
+ * closes the mark, and covers at least as much.
  *
  * Locks: order->lock.
  */
@@ -20,7 +21,7 @@ struct ss_snapshot {
 	uint64_t n;                      /* position of ALL that it closes */
 	bool wide;                       /* it needs a device-wide wait, too */
 	uint32_t count;
-	/* Marks that were not reached, and had no fence, when somebody looked last */
+	/* Entries that were not reached, and that had no fence, at the last look */
 	uint32_t open, unasked;
 	struct {
 		struct ss_timeline *tl;
@@ -28,8 +29,8 @@ struct ss_snapshot {
 	} at[];
 };
 
-/* May tl work with memory of `dev`, and may any of its work not be over, as far as the application
- * knows? Order lock held. */
+/* May tl work with memory of `dev`, and may any of its work be unfinished, as far as the
+ * application knows? Order lock held. */
 static bool concerns(const struct ss_timeline *tl, int dev, uint64_t access)
 {
 	if (tl->dev != dev && !(access >> tl->dev & 1) && !(atomic_load(&tl->visits) >> dev & 1))
@@ -42,8 +43,8 @@ static uint64_t position(struct ss_timeline *tl)
 	return tl->alive ? ss_timeline_now(tl) : tl->last;
 }
 
-/* Does the newest snapshot say where the streams are now? Sets *count to how many there are. Order
- * lock held. */
+/* Does the newest snapshot hold the present positions of the streams? Sets *count to the number
+ * of streams. Order lock held. */
 static bool is_current(struct ss_order *o, int dev, uint32_t *count)
 {
 	const struct ss_all *all = &o->dev[dev].all;
@@ -61,8 +62,8 @@ static bool is_current(struct ss_order *o, int dev, uint32_t *count)
 	return same && *count == s->count;
 }
 
-/* Makes the newest snapshot say where the streams are now. False: it cannot be made. Order lock
- * held. */
+/* Makes a snapshot of the streams' present positions the newest. False: it cannot be made. Order
+ * lock held. */
 static bool snapshot(struct ss_core *core, int dev)
 {
 	struct ss_order *o = core->order;
@@ -93,7 +94,8 @@ static bool snapshot(struct ss_core *core, int dev)
 	return true;
 }
 
-/* The application may use a null stream without another call that we see. No lock held. */
+/* The application may use a null stream by calls that the shim does not see, so its timeline is
+ * made here. No lock held. */
 static bool null_streams(struct ss_core *core, uint64_t devices)
 {
 	bool all = true;
@@ -123,7 +125,7 @@ uint64_t ss_all_mark(struct ss_core *core, int dev, uint64_t access)
 	return n;
 }
 
-/* ---- how far it is ------------------------------------------------------------- */
+/* ---- completed positions ------------------------------------------------------- */
 
 static bool done(const struct ss_snapshot *s, uint32_t i)
 {
@@ -135,7 +137,7 @@ static bool is_reached(const struct ss_all *all, struct ss_snapshot *s)
 {
 	if (s->wide && atomic_load(&all->waited) < s->n)
 		return false;
-	/* Where there are a thousand streams, most looks end here. */
+	/* With a thousand streams, most looks end here. */
 	if (!done(s, s->open))
 		return false;
 	for (uint32_t i = 0; i < s->count; i++)
@@ -207,7 +209,7 @@ static bool all_asked(const struct ss_core *core, struct ss_snapshot *s)
 	return !s->wide;
 }
 
-/* Behind a snapshot with fences the older ones have theirs. */
+/* If a snapshot has fences, the older snapshots have theirs. */
 uint64_t ss_all_told(struct ss_core *core, int dev)
 {
 	struct ss_order *o = core->order;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Streams that are captured into a graph. Nothing of ours may touch them then, and on some
- * runtimes a question about certain fences would end the capture.
+ * Streams that are captured into a graph. No call of ours may touch such a stream, and on some
+ * runtimes a query of certain fences would end the capture.
  *
  * Locks: order->lock, then timeline->lock.
  */
 #include "core/order/timeline.h"
 
-/* Waits until no thread polls a fence of tl, or of a stream that has ended, where that would end
- * the capture that is about to begin on tl. Such a poll is another thread's and returns at once,
- * since no capture begins inside a query of ours. */
+/* Waits until no thread polls a fence of tl, or of a stream that has ended, if the poll would
+ * end the capture that is about to begin on tl. Another thread makes such a poll, which returns
+ * at once, since no capture begins inside a query of ours. */
 static void wait_for_polls(struct ss_core *core, const struct ss_timeline *tl)
 {
 	struct ss_order *o = core->order;
@@ -49,7 +49,8 @@ bool ss_capture_hold(struct ss_core *core, struct ss_timeline *tl)
 
 	pthread_mutex_lock(&core->order->lock);
 	may = tl->alive && !tl->capturing;
-	/* The null stream is never captured, and threads wait for it that must not wait here. */
+	/* The null stream is never captured, and some threads wait for it that must not wait
+	 * here. */
 	atomic_fetch_add(&tl->recording, may && tl->kind != SS_TL_NULL);
 	pthread_mutex_unlock(&core->order->lock);
 	return may;

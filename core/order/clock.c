@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Vector clocks: for every timeline the positions of the others that its next command is ordered
- * after. And how far each is known to have come: `completed` by whatever means, `synced` as far as
- * the application has synchronized with it.
+ * Vector clocks. A timeline's clock holds the positions of the others that its next command is
+ * ordered after. Beside the clocks stand two figures of progress: `completed`, the position that is
+ * known to be completed, by whatever means, and `synced`, the position with which the application
+ * has synchronized.
  *
- * Locks: timeline->lock guards the timeline's own clock. A copy belongs to whoever made it.
- * Positions need none, since they only grow.
+ * Locks: timeline->lock guards the timeline's own clock. A copy belongs to its maker. Positions
+ * need no lock, since they only grow.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +72,7 @@ struct ss_clock *ss_clock_of(struct ss_timeline *tl)
 	return clock;
 }
 
-/* If host memory is out nothing is granted. That costs reuse, but is correct. */
+/* If host memory is out, the clock grants nothing. That costs reuse, but is correct. */
 void ss_clock_raise(struct ss_timeline *x, const struct ss_clock *from, uint32_t slot, uint64_t n)
 {
 	uint32_t count = from && from->count > slot ? from->count : slot + 1;
@@ -90,7 +91,7 @@ void ss_clock_raise(struct ss_timeline *x, const struct ss_clock *from, uint32_t
 	atomic_store_explicit(&x->version, ss_version(x) + 1, memory_order_release);
 }
 
-/* ---- what has completed ------------------------------------------------------ */
+/* ---- completed positions ----------------------------------------------------- */
 
 void ss_complete(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,
 		 const struct ss_clock *clock, bool synced)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which events exist, and what takes an event's clock away.
+ * The table of events, and the causes for which an event loses its clock.
  *
- * Locks: order->lock for which events exist, then the bit SS_EVENT_LOCKED of an event.
+ * Locks: order->lock for the table, then the bit SS_EVENT_LOCKED of an event.
  */
 #include "core/order/event.h"
 
@@ -51,8 +51,9 @@ uint32_t ss_event_drop_clock(struct ss_event *e, uint32_t state)
 	return state | SS_EVENT_NO_CLOCK;
 }
 
-/* A new event at an old address, or the end of an event. Nothing of the old one counts. If a
- * record of the old one is still in progress, the new one has no clock until that has ended. */
+/* A new event at an old address, or the end of an event. The state of the old event no longer
+ * counts. If a record of the old event is still in progress, the new one has no clock until that
+ * record has ended. */
 static uint32_t rebirth(struct ss_event *e, uint32_t state)
 {
 	state = ss_event_drop_clock(e, state) & ~(uint32_t)SS_EVENT_STICKY;

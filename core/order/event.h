@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One event: event.c (which events exist), watched.c (the watched calls).
+ * One event: event.c (the table of events), watched.c (the watched calls).
  *
- * Every watched call is a pair around the real one. `begin` reads positions, so that whatever is
- * freed while the real call runs lies above them. `end` grants them if the call succeeded. An
- * event's clock is valid between the end of one record and the begin of the next. A wait or query
- * that overlaps a record, two records that overlap each other, and records by calls that we cannot
- * see leave the event without a clock, and an event without a clock grants nothing.
+ * Every watched call is a pair around the real one. `begin` reads positions, so blocks that are
+ * freed while the real call runs lie above them. `end` grants the positions if the call succeeded.
+ * An event's clock is valid between the end of one record and the begin of the next. A wait or
+ * query that overlaps a record, two records that overlap each other, and records by calls that the
+ * shim cannot see leave the event without a clock, and an event without a clock grants nothing.
  *
  * An event is found without a lock, and one word of it says whether it is locked and which records
  * are in progress. So streams that record and wait for events of their own share nothing. A record
- * writes the clock when it begins and makes it valid when it ends. If no other thread has looked
- * at the event meanwhile, each of these is one compare-and-exchange.
+ * writes the clock when it begins and makes it valid when it ends. If no other thread has looked at
+ * the event meanwhile, each of these is one compare-and-exchange.
  */
 #ifndef SS_ORDER_EVENT_H
 #define SS_ORDER_EVENT_H
@@ -21,7 +21,7 @@
 enum event_state {
 	SS_EVENT_LOCKED = 1, /* its holder may change everything but the key */
 	SS_EVENT_NO_CLOCK = 2,
-	SS_EVENT_STICKY = 4,    /* it never has a clock again: records may come that nobody sees */
+	SS_EVENT_STICKY = 4,    /* no clock any more: unseen records may come */
 	SS_EVENT_OVERLAP = 8,   /* records overlapped: the order is unknown until all have ended */
 	SS_EVENT_INFLIGHT = 16, /* one record in progress; the bits above count them */
 };
@@ -40,7 +40,7 @@ struct ss_event {
 	struct ss_event *spare;
 };
 
-/* NULL: unknown, or missed. To be sure look again with the order lock held. */
+/* NULL: unknown, or missed. To be sure, search again with the order lock held. */
 SS_INLINE struct ss_event *ss_event_listed(struct ss_core *core, void *handle)
 {
 	struct ss_link *l = ss_table_find(&core->order->events, handle);
@@ -50,7 +50,7 @@ SS_INLINE struct ss_event *ss_event_listed(struct ss_core *core, void *handle)
 
 /* The slow half of ss_event_find(). */
 struct ss_event *ss_event_search(struct ss_core *core, void *handle, bool make);
-/* `make`: an event that is not known begins. NULL: it is unknown, or host memory is out. */
+/* `make`: adds an event that is not known. NULL: the event is unknown, or host memory is out. */
 SS_INLINE struct ss_event *ss_event_find(struct ss_core *core, void *handle, bool make)
 {
 	struct ss_event *e = ss_event_listed(core, handle);
@@ -72,7 +72,7 @@ SS_INLINE void ss_event_unlock(struct ss_event *e, uint32_t state)
 	atomic_store_explicit(&e->state, state, memory_order_release);
 }
 
-/* Does the record still belong to this handle? */
+/* Is e still the record of this handle? */
 SS_INLINE bool ss_event_is_still(const struct ss_event *e, const void *handle)
 {
 	return atomic_load_explicit(&e->link.key, memory_order_relaxed) == handle;

@@ -2,19 +2,19 @@
 /*
  * Recording fences. A fence tells the host, without a wait, how far a stream has come.
  *
- * A fence is recorded on demand, when somebody wants memory that was freed on another stream. It
- * stands for every free before it. It also stands behind whatever else was enqueued since, perhaps
- * a kernel that never ends, so it is polled and nobody waits for it. Only a fence that was
+ * A fence is recorded on demand, when a thread wants memory that was freed on another stream. A
+ * fence covers every free before it. It also covers all work that was enqueued since, perhaps a
+ * kernel that never ends; so a fence is polled, and no thread waits for it. Only a fence that was
  * recorded inside the very free it belongs to (`exact`) may make another stream wait.
  *
- * A fence on the null stream joins all blocking streams. So it is recorded only where there are
- * none, or inside a call of the application that joins them anyway. A stream that would join it
- * begins only after that (ss_null_quiesce). Another thread's per-thread stream has no handle here.
- * In both cases the wish is remembered as `wanted`.
+ * A fence on the null stream joins all blocking streams. So it is recorded only if there are none,
+ * or inside a call of the application that joins them anyway. A stream that would join it begins
+ * only after the record (ss_null_quiesce). The per-thread stream of another thread has no handle
+ * here. In both cases the request is remembered as `wanted`.
  *
- * Neither is one recorded on a stream for which another thread waits in the runtime, since on some
- * releases the record would last as long as the wait. The thread that waits records it afterwards,
- * if its wait has not told all (ss_waiting_serve).
+ * Likewise, no fence is recorded on a stream for which another thread waits in the runtime, since
+ * on some releases the record would last as long as the wait. The waiting thread records the fence
+ * afterwards, unless its wait has already shown the progress (ss_waiting_serve).
  *
  * Locks: order->lock, then timeline->lock. The driver is called with none; meanwhile `recording`
  * keeps the stream from being destroyed or captured.
@@ -32,8 +32,8 @@ bool ss_fence_may(const struct ss_core *core, const struct ss_timeline *tl, enum
 {
 	if (!tl->alive || tl->capturing)
 		return false;
-	/* Where no stream joins the null stream, a command on it joins nothing. But there may be
-	 * streams that we do not know. */
+	/* If no stream joins the null stream, a command on it joins nothing. But there may be
+	 * streams that the shim does not know. */
 	if (tl->kind == SS_TL_NULL && !joining(how) &&
 	    (atomic_load(&core->order->dev[tl->dev].joiners) || ss_distrusted(core)))
 		return false;
@@ -41,22 +41,22 @@ bool ss_fence_may(const struct ss_core *core, const struct ss_timeline *tl, enum
 }
 
 /* Any thread may record on any stream while the stream's owner destroys it or begins a capture.
- * The owner's call waits for those threads. They do not wait for anything. */
+ * The owner's call waits for those threads. Those threads themselves wait for nothing. */
 void ss_fence_quiesce(struct ss_timeline *tl)
 {
 	for (unsigned turn = 0; atomic_load(&tl->recording);)
 		ss_backoff(&turn);
 }
 
-/* Does a thread wait so that the call might not return before it? */
+/* Is a thread waiting so that the call might not return before that wait ends? */
 static bool in_the_way(const struct ss_core *core, const struct ss_timeline *tl,
 		       enum ss_fence_how how)
 {
 	return how != SS_FENCE_OWN && how != SS_FENCE_LAST && ss_waited(core, tl);
 }
 
-/* First we say that we are about to ask, then we look for threads that wait. They do it the other
- * way round (ss_waiting_begin). So one of the two sees the other. */
+/* A thread that asks first raises `recording`, then looks for threads that wait. A thread that
+ * waits does it in the opposite order (ss_waiting_begin). So one of the two sees the other. */
 bool ss_asking_begin(const struct ss_core *core, struct ss_timeline *tl, enum ss_fence_how how)
 {
 	if (!ss_fence_may(core, tl, how))
@@ -68,8 +68,8 @@ bool ss_asking_begin(const struct ss_core *core, struct ss_timeline *tl, enum ss
 	return false;
 }
 
-/* Fills in everything of p but the fence. Returns the number of the command (ss_cover_begin). Order
- * lock held. */
+/* Fills in every member of p but the fence. Returns the number of the command (ss_cover_begin).
+ * Order lock held. */
 static unsigned record_begin(struct ss_core *core, struct ss_timeline *tl, uint64_t n,
 			     enum ss_fence_how how, struct ss_pending *p)
 {
@@ -85,7 +85,7 @@ static unsigned record_begin(struct ss_core *core, struct ss_timeline *tl, uint6
 	p->exact = how == SS_FENCE_EXACT;
 	p->next = NULL;
 	if (tl->fenced < p->pos)
-		tl->fenced = p->pos; /* others need not ask again */
+		tl->fenced = p->pos; /* other threads need not ask again */
 	return cover;
 }
 
@@ -115,7 +115,7 @@ bool ss_fence_request(struct ss_core *core, struct ss_timeline *tl, uint64_t n,
 		      enum ss_fence_how how)
 {
 	/* If host memory is out the command is enqueued all the same, since the application may
-	 * rely on it. But nobody will know when it has been reached. */
+	 * rely on it. But its completion will not be noticed. */
 	struct ss_pending once, *kept = malloc(sizeof(*kept)), *p = kept ? kept : &once;
 	struct ss_order *o = core->order;
 	uint64_t before;
@@ -171,8 +171,8 @@ void ss_fence_serve(struct ss_core *core, struct ss_timeline *tl, enum ss_fence_
 
 /* A hit and a free enqueue nothing. So a blocking stream that was used for nothing else has not
  * joined the null stream yet, although the block may be in use there. (The runtime's own
- * hipFreeAsync enqueues a marker that joins.) A command of ours makes up for it where the
- * application is about to rely on it. */
+ * hipFreeAsync enqueues a marker that joins.) If the application is about to rely on the join, a
+ * command of ours is enqueued to make it. */
 void ss_fence_cover(struct ss_core *core, struct ss_timeline *tl, enum ss_fence_how how)
 {
 	if (atomic_load_explicit(&tl->progress.uncovered, memory_order_relaxed))
@@ -183,8 +183,8 @@ void ss_waiting_serve(struct ss_core *core, struct ss_timeline *tl)
 {
 	if (likely(!atomic_load_explicit(&tl->wanted, memory_order_relaxed)))
 		return;
-	/* A thread that has waited for its own stream leaves it idle: it may be about to end. Its
-	 * next free serves the wish, as without a wait. */
+	/* A thread that has waited for its own stream leaves it idle: the thread may be about to
+	 * end. The stream's next free serves the request, as it would without a wait. */
 	if (ss_timeline_kind(tl) == SS_TL_THREAD)
 		return;
 	if (atomic_load(&tl->progress.completed) >= atomic_load(&tl->wanted_at))

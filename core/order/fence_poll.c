@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Asking for the fences that fence.c recorded, and releasing them.
+ * Polling the fences that fence.c recorded, and releasing them.
  *
- * Locks: order->lock. The driver is called without it; meanwhile `polling` marks the timeline
- * whose first fences a thread uses, so that nobody else releases them.
+ * Locks: order->lock. The driver is called without it; meanwhile `polling` marks a timeline whose
+ * first fences are in use by a thread, so that no other thread releases them.
  */
 #include <stdlib.h>
 
@@ -11,8 +11,8 @@
 
 #define SEEN_MOST_MS 100
 
-/* Once a stream is gone its handle may be that of any other stream, perhaps of one that is
- * captured: the runtime goes by addresses. */
+/* The handle of a stream that has ended may belong to any other stream now, perhaps to one that
+ * is captured: the runtime goes by addresses. */
 bool ss_fence_off_limits(const struct ss_core *core, const struct ss_timeline *tl)
 {
 	return core->info[tl->dev].query_spoils &&
@@ -67,16 +67,18 @@ void ss_fence_dropped(struct ss_core *core, struct ss_pending *p)
 	}
 }
 
-/* How far tl has come when its fence at pos is reached. Nothing was enqueued behind the last fence
- * of a stream that has ended, even if later positions were handed out. Order lock held. */
+/* The position that tl has completed when its fence at pos is reached. After the last fence of a
+ * stream that has ended nothing was enqueued, even if later positions were handed out. Order
+ * lock held. */
 static uint64_t proved_by(const struct ss_timeline *tl, uint64_t pos)
 {
 	return !tl->alive && tl->sealed && pos >= tl->sealed ? tl->last : pos;
 }
 
-/* Nobody may have looked for long, so one fence at most doubles the estimate, or raises it to what
- * it was seen to take. That counts only up to a bound, since the stream may have stood still for
- * its host. Order lock held. */
+/* The fence may have been reached long before this poll. So one fence at most doubles the
+ * estimate, or raises it to the time until the last poll that did not find it reached. That time
+ * counts only up to a bound, since the stream may have stood still for its host. Order lock
+ * held. */
 static void note_time(struct ss_core *core, struct ss_timeline *tl, const struct ss_pending *p)
 {
 	_Atomic uint64_t *took = &core->order->dev[tl->dev].fence_ms;
@@ -103,7 +105,8 @@ static bool poll_one(struct ss_core *core, struct ss_timeline *tl)
 		pthread_mutex_unlock(&o->lock);
 		return false;
 	}
-	/* Another thread may begin to poll while the lock is dropped. Then it goes on instead. */
+	/* Another thread may begin to poll while the lock is dropped. Then that thread goes on
+	 * instead. */
 	while (!tl->polling && (p = tl->fences) && !tl->drop && !ss_fence_off_limits(core, tl)) {
 		enum ss_status s;
 
@@ -167,9 +170,9 @@ bool ss_fence_poll_some(struct ss_core *core, int dev, unsigned most, uint32_t *
 	return any;
 }
 
-/* A stream with nothing left to do reaches a new fence within microseconds. That is cheaper than
- * new memory, so a new fence is asked for this many times, or for a millisecond: on a busy machine
- * one pause may take as long as another process runs. After that the stream is busy. */
+/* An idle stream reaches a new fence within microseconds. That is cheaper than new memory, so a
+ * new fence is polled this many times, or for a millisecond: on a busy machine one pause may
+ * take as long as another process runs. After that the stream counts as busy. */
 #define LOOKS 64
 
 bool ss_fence_poll_briefly(struct ss_core *core, struct ss_timeline *tl, uint64_t n,
@@ -219,19 +222,19 @@ bool ss_fence_gate(struct ss_core *core, struct ss_timeline *x, struct ss_timeli
 
 /* ---- fences of single frees ------------------------------------------------- */
 
-/* Fences of single frees that a stream has at most. Each holds an event of the runtime. */
+/* The most fences of single frees that one stream has. Each holds an event of the runtime. */
 #define MOST_EXACT 32
-#define FREES_PER_LOOK 16 /* to ask for reached ones is a call into the runtime */
+#define FREES_PER_LOOK 16 /* frees between polls, since a poll calls the runtime */
 
-/* Without this a stream that only takes back what it freed would never ask. A free that gets no
- * fence of its own is covered by a later one. */
+/* A stream that only reuses its own frees would otherwise never poll. A free that gets no fence
+ * of its own is covered by a later one. */
 bool ss_fence_room(struct ss_core *core, struct ss_timeline *tl)
 {
 	unsigned crowded;
 
 	if (atomic_load_explicit(&tl->pending, memory_order_relaxed) < MOST_EXACT)
 		return true;
-	/* If two threads count at once one of them is not counted. That does no harm. */
+	/* If two threads count at once, one count is lost. That does no harm. */
 	crowded = atomic_load_explicit(&tl->crowded, memory_order_relaxed);
 	atomic_store_explicit(&tl->crowded, crowded + 1, memory_order_relaxed);
 	if (crowded % FREES_PER_LOOK)

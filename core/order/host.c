@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Commands that may need the host: they may wait for what a thread does next, or for a lock that it
- * holds. Of a host function that reports itself that is known: it does so while it runs. All others
- * (waits for values, waits for events that another process records, graphs with such nodes) may do
- * so as long as they are in flight.
+ * Commands that may need the host: they may wait for the next call of a thread, or for a lock that
+ * a thread holds. A host function that reports itself may do so only while it runs. All other such
+ * commands (waits for values, waits for events that another process records, graphs with such
+ * nodes) may do so until they have completed.
  *
- * Such a command has ended when its stream has come past the position behind it, which is known as
- * for anything else: by fences, and by what the application waits for. A stream with no fence on
- * its way is asked for one only when somebody has to know.
+ * Such a command has completed when its stream has reached the position after it. That is known as
+ * for any other work: by fences, and by the application's own waits. A stream without a pending
+ * fence is asked for one only when a thread has to know.
  *
- * Locks: order->lock, by way of fences. None where nothing is in flight.
+ * Locks: order->lock, by way of fences. None while no such command is pending.
  */
 #include "core/order/timeline.h"
 
@@ -26,7 +26,7 @@ void ss_host_function_end(void)
 	atomic_fetch_sub(&running, 1);
 }
 
-/* A call that enqueues counts as in flight, so the two numbers differ meanwhile. */
+/* A call that enqueues counts as pending, so the two numbers differ meanwhile. */
 void ss_host_begin(struct ss_core *core)
 {
 	atomic_fetch_add(&core->order->host_begun, 1);
@@ -37,9 +37,9 @@ void ss_host_end(struct ss_core *core, struct ss_timeline *tl, bool ok)
 	uint64_t pos;
 
 	if (ok && !tl)
-		return; /* nobody will ever know */
+		return; /* its completion will never be known */
 	if (ok) {
-		/* Whoever read an earlier position may have done so before the command. */
+		/* A thread that read an earlier position may have read it before the command. */
 		pos = ss_position(tl);
 		ss_timeline_marked(tl);
 		ss_raise_to(&tl->host, pos);
@@ -58,14 +58,14 @@ static bool in_flight(const struct ss_timeline *tl)
 
 void ss_host_synced(struct ss_timeline *tl, uint64_t pos)
 {
-	/* Not if another one was enqueued since. */
+	/* tl->host stays if another such command was enqueued since. */
 	atomic_compare_exchange_strong(&tl->host, &pos, 0);
 }
 
 bool ss_host_needed(struct ss_core *core)
 {
 	struct ss_order *o = core->order;
-	/* If they are the same, no call was under way when the first was read. */
+	/* If the numbers are equal, no call was in progress when the first was read. */
 	uint64_t ended = atomic_load(&o->host_ended), begun = atomic_load(&o->host_begun);
 
 	if (begun != ended || atomic_load(&running))

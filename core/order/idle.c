@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Is a stream, or a whole device, at its end? The runtime is asked first, which proves what the
+ * Is a stream, or a whole device, idle? The runtime is queried first. That proves what the
  * application's own query would prove, and costs the device nothing if the stream is idle. Behind
- * work that is under way the runtime puts a marker to learn of its end, a packet as a fence has one
- * (Event::notifyCmdQueue in ROCclr), so these queries are counted. Where the answer proves too
- * little, a fence is recorded.
+ * pending work the runtime puts a marker of its own to learn when that work completes, a packet
+ * like that of a fence (Event::notifyCmdQueue in ROCclr), so these queries are counted. If the
+ * answer proves too little, a fence is recorded.
  *
  * Locks: order->lock. The driver is called without it; meanwhile `recording` keeps the stream from
  * being destroyed or captured.
@@ -15,9 +15,9 @@
 
 /* ---- one stream ---------------------------------------------------------------- */
 
-/* If tl is at its end, and that `proves` anything, tl completes to pos. `kind` was read before pos.
- * The slot may have become another stream's since. If that one is of another kind, its end proves
- * something else of pos. */
+/* If tl is idle, and that `proves` anything, tl completes to pos. `kind` was read before pos.
+ * The slot may have become another stream's since. If that stream is of another kind, its being
+ * idle proves something else about pos. */
 static enum ss_status ask(struct ss_core *core, struct ss_timeline *tl, enum ss_timeline_kind kind,
 			  bool proves, uint64_t pos, uint64_t version)
 {
@@ -68,23 +68,23 @@ enum ss_status ss_stream_ask(struct ss_core *core, struct ss_timeline *tl)
 
 bool ss_stream_can_ask(const struct ss_timeline *tl)
 {
-	/* The slot may become another stream's just now. ask() looks at it again. */
+	/* The slot may become another stream's just now. ask() checks the kind again. */
 	return ss_timeline_kind(tl) == SS_TL_NONBLOCKING;
 }
 
 /* ---- a device --------------------------------------------------------------------- */
 
-/* Are there streams that no list has? After a bypass there may be some that we do not know. And a
- * device is not idle while a destroyed stream still runs: call this after the list was made, or a
- * stream that is destroyed meanwhile could be in neither. */
+/* May there be busy streams that the list does not hold? After a bypass there may be unknown
+ * streams. And a device is not idle while a destroyed stream still runs: call this after the
+ * list was made, or a stream that is destroyed meanwhile could be in neither. */
 static bool unlisted(struct ss_core *core, int dev)
 {
 	return ss_distrusted(core) || ss_zombies_poll(core, dev);
 }
 
-/* Each stream was at its end some time after the list was made. A query alone proves less for a
- * stream that joins others: only what a command stands behind. But everything that each could have
- * joined has completed, too. */
+/* Each stream was idle some time after the list was made. For a stream that joins others a query
+ * alone proves less: only the work before a command. But all streams that each could have joined
+ * have completed, too. */
 static void complete(struct ss_core *core, const struct ss_positions *s)
 {
 	for (uint32_t i = 0; i < s->count; i++)
@@ -92,8 +92,8 @@ static void complete(struct ss_core *core, const struct ss_positions *s)
 			ss_complete_seen(core, s->at[i].tl, s->at[i].pos, s->at[i].version, false);
 }
 
-/* Are the streams from `first` to `end` at their end? If not, *busy says that a fence was recorded
- * which will tell. */
+/* Are the streams from `first` to `end` idle? If not, *busy says that a fence was recorded which
+ * will show it. */
 static bool part_at_end(struct ss_core *core, struct ss_seen *first, const struct ss_seen *end,
 			enum ss_fence_how how, unsigned *looks, bool *busy)
 {
@@ -109,15 +109,15 @@ static bool part_at_end(struct ss_core *core, struct ss_seen *first, const struc
 
 static bool idle(struct ss_core *core, int dev, enum ss_who who, bool *busy)
 {
-	/* Another thread may have made a stream that joins since the list was made. */
+	/* Since the list was made another thread may have made a stream that joins. */
 	enum ss_fence_how how = who == SS_WHO_APART ? SS_FENCE_LATE : SS_FENCE_JOINING;
 	struct ss_positions *s = ss_positions_take(core, dev, who);
 	unsigned looks = 0;
 	bool idle;
 
 	*busy = false;
-	/* The null stream comes last, and only when every other stream is at its end. Then a fence
-	 * on it joins nothing that is still in flight. */
+	/* The null stream comes last, and only when every other stream is idle. Then a fence on
+	 * it joins no pending work. */
 	idle = s && !unlisted(core, dev) &&
 	       part_at_end(core, s->at, s->at + s->others, how, &looks, busy) &&
 	       part_at_end(core, s->at + s->others, s->at + s->count, how, &looks, busy);
@@ -144,8 +144,8 @@ static bool at_end(struct ss_core *core, struct ss_timeline *tl)
 	return ss_stream_ask(core, tl) == SS_OK;
 }
 
-/* Can a query tell? It cannot for another thread's stream, or for one that is captured. A stream
- * for which a thread waits is busy: nobody has to ask. */
+/* Can a query tell? A query cannot tell for another thread's stream, or for one that is
+ * captured. A stream for which a thread waits is busy, and needs no query. */
 static bool can_ask(struct ss_core *core, struct ss_timeline *tl)
 {
 	bool can;
@@ -156,9 +156,9 @@ static bool can_ask(struct ss_core *core, struct ss_timeline *tl)
 	return can;
 }
 
-/* Asks the streams, the null stream last. Returns the first that is not at its end; NULL: there is
- * none. Then everything that was enqueued before the list was made has completed: just the streams
- * in it are asked, and one that is destroyed meanwhile answers nothing. */
+/* Queries the streams, the null stream last. Returns the first that is not idle. NULL: all are
+ * idle, and all work that was enqueued before the list was made has completed. Only the streams
+ * in the list are queried, and a stream that is destroyed meanwhile is not idle. */
 static struct ss_timeline *first_busy(struct ss_core *core, const struct ss_positions *s)
 {
 	for (uint32_t i = 0; i < s->count; i++)
@@ -179,7 +179,7 @@ bool ss_device_ask(struct ss_core *core, int dev, struct ss_timeline **busy)
 		return false;
 	s = ss_positions_take(core, dev, SS_WHO_ALL);
 	listed = s && !unlisted(core, dev);
-	/* The one that was busy lately probably still is. */
+	/* The stream that was busy lately probably still is. */
 	if (listed && last && atomic_load(&last->alive) && last->dev == dev && !at_end(core, last))
 		*busy = last;
 	else if (listed)
@@ -213,7 +213,7 @@ bool ss_device_ask_busy(struct ss_core *core, int dev)
 	if (!ss_timeline_null(core, dev) || ss_distrusted(core))
 		return false;
 	s = ss_positions_take(core, dev, SS_WHO_ALL);
-	/* The null stream is not asked if others are busy, which it may have joined. */
+	/* The null stream is not queried if others are busy, since it may have joined them. */
 	for (uint32_t i = 0; s && i < s->count && !(others && i == s->others); i++)
 		if (!at_end(core, s->at[i].tl)) {
 			others = true;

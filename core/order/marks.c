@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What comes after a mark, and which streams work with the memory of other devices.
+ * Whether a timeline is ordered after a mark, and which streams work with the memory of other
+ * devices.
  *
  * Locks: order->lock, timeline->lock.
  */
@@ -33,8 +34,8 @@ void ss_order_visit(struct ss_core *core, struct ss_timeline *tl, uint64_t bits)
 	bits &= ~(1ull << tl->dev);
 	if (!(bits & ~atomic_load(&tl->visits)))
 		return;
-	/* A snapshot (all.c) sees all of it or nothing. And whoever finds the second set relies on
-	 * the first. */
+	/* The lock makes a snapshot (all.c) see all of the change or none of it. And a reader of
+	 * the second set relies on the first. */
 	pthread_mutex_lock(&o->lock);
 	atomic_fetch_or(&o->visited, bits);
 	atomic_fetch_or(&tl->visits, bits);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the null stream of a device and its blocking streams owe each other.
+ * The order between the null stream of a device and its blocking streams.
  *
  * HIP joins the null stream with the blocking streams only when a command is enqueued, and neither
  * a free nor a hit enqueues one. So a mark of the null timeline is satisfied only by commands that
  * were seen to be enqueued on the null stream after the free (a record, a synchronization). Such a
- * command joins every blocking stream, also those of threads that we do not know.
+ * command joins every blocking stream, also those of threads that the shim does not know.
  *
- * The other way round the null stream may take what a blocking stream freed, because the next
- * command on the null stream joins that stream first. But the stream must exist until then: if the
- * null stream relies on it, ss_timeline_retire() says that it must be drained.
+ * In the other direction, the null stream may take memory that a blocking stream freed, because the
+ * next command on the null stream joins that stream first. But the stream must exist until then: if
+ * the null stream relies on it, ss_timeline_retire() says that the stream must be drained.
  *
  * Locks: order->lock.
  */

@@ -84,9 +84,9 @@ void ss_order_reset(struct ss_core *core, int dev)
 		struct ss_pending *fences = NULL;
 		bool here;
 
-		/* A slot whose stream has ended may become a stream of another device whenever
-		 * the lock is not held. So everything is decided at once, and only what was
-		 * unlinked here is released below. */
+		/* The slot of a stream that has ended may become a stream of another device
+		 * whenever the lock is not held. So all decisions are made under one lock, and
+		 * only the fences that were unlinked here are released below. */
 		pthread_mutex_lock(&o->lock);
 		here = tl->dev == dev;
 		if (here)

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the layers above ask of the order: positions and marks, which use comes after which, and
+ * The interface of the order for the layers above: positions and marks, the order of uses, and
  * fences. Streams, events and synchronizations as the application sees them are in core/core.h.
  *
- * A mark (slot, n) is a point on a timeline: everything that was enqueued on it until then. The
+ * A mark (slot, n) is a point on a timeline: all work that was enqueued on it until then. The
  * positions of one timeline only grow, also from one stream of a slot to the next:
  *
  *   0 ---- synced ---- completed ---- commanded ---- now ---->
  *            |             |              |           |
  *            |             |              |           position of the next mark
- *            |             |              behind it stands a command, the application's or ours
- *            |             so far the device has come, by whatever means we know
- *            the application knows that, too: it has synchronized, or asked
+ *            |             |              covered by a command, the application's or ours
+ *            |             completed by the device, by whatever means we know it
+ *            completed, and the application knows it: it has synchronized, or asked
  *
- *   fenced   up to here a fence was recorded that will tell, or has told
+ *   fenced   a recorded fence shows, or will show, completion up to here
  *   last     the final position of a stream that has ended
  *   sealed   the position of its last fence; 0: it has none
  *
  * synced <= completed, and all are below `now`. Hits and frees enqueue nothing, so on a stream that
- * joins the null stream what lies above `commanded` has not joined it yet. Nothing was enqueued
- * between `sealed` and `last`, so the last fence stands for both.
+ * joins the null stream the frees above `commanded` have not joined it yet. Nothing was enqueued
+ * between `sealed` and `last`, so the last fence covers both.
  */
 #ifndef SS_ORDER_ORDER_H
 #define SS_ORDER_ORDER_H
@@ -32,9 +32,9 @@
 /* struct ss_timeline begins with this. */
 struct ss_progress {
 	uint32_t slot;      /* of this stream among all timelines */
-	atomic_bool marked; /* something may carry a mark of it */
-	/* Has the stream a hit or a free that no later command orders? 0: no. 1: yes. Otherwise the
-	 * number of a command being enqueued that will order them. */
+	atomic_bool marked; /* a block may carry a mark of it */
+	/* Has the stream a hit or a free that no later command orders? 0: no. 1: yes. Otherwise
+	 * the number of a command being enqueued that will order them. */
 	atomic_uint uncovered;
 	_Atomic uint64_t now;                    /* position of the next mark */
 	_Alignas(64) _Atomic uint64_t completed; /* highest position known to be reached */
@@ -51,57 +51,60 @@ static inline uint32_t ss_timeline_slot(const struct ss_timeline *tl)
 	return ((const struct ss_progress *)(const void *)tl)->slot;
 }
 
-/* Position that a free on tl puts on its block now. */
+/* The position that a free on tl puts on its block now. */
 static inline uint64_t ss_timeline_now(struct ss_timeline *tl)
 {
 	return atomic_load_explicit(&ss_progress(tl)->now, memory_order_acquire);
 }
 
-/* Something carries a mark of tl from now on. */
+/* Notes that a block carries a mark of tl from now on. */
 static inline void ss_timeline_marked(struct ss_timeline *tl)
 {
 	if (!atomic_load_explicit(&ss_progress(tl)->marked, memory_order_relaxed))
 		atomic_store_explicit(&ss_progress(tl)->marked, true, memory_order_relaxed);
 }
 
-/* A hit or a free took place on tl, and no command of the application stands behind it. */
+/* Notes a hit or a free on tl that no later command of the application covers yet. */
 static inline void ss_uncover(struct ss_timeline *tl)
 {
 	if (atomic_load_explicit(&ss_progress(tl)->uncovered, memory_order_relaxed) != 1)
 		atomic_store_explicit(&ss_progress(tl)->uncovered, 1, memory_order_relaxed);
 }
 
-/* The timeline of a slot that has been used. It is never freed, but may be another stream's. */
+/* The timeline of a slot that has been used. A slot is never freed, but may become another
+ * stream's. */
 struct ss_timeline *ss_slot(struct ss_core *core, uint32_t slot);
 bool ss_timeline_alive(const struct ss_timeline *tl);
-/* Has mark n of the timeline been reached? `any`: however we know; else only if the application
+/* Has mark n of the timeline been reached? `any`: by any knowledge; else only if the application
  * itself has synchronized with it. */
 bool ss_mark_reached(struct ss_core *core, uint32_t slot, uint64_t n, bool any);
-/* The position below which a command of the application, or of ours, stands on tl. */
+/* The position up to which tl is covered by a command, of the application or ours. */
 uint64_t ss_timeline_commanded(const struct ss_timeline *tl);
 
 /* ---- the state of this layer --------------------------------------------- */
 
-/* Called after a synchronization that succeeded, where such are reported. `idle`: all of the device
- * is at its end. No lock held. */
+/* Called after a synchronization that succeeded, if such synchronizations are reported. `idle`:
+ * the whole device is idle. No lock held. */
 typedef void ss_synchronized(struct ss_core *core, int dev, bool idle);
 
 /* False: host memory is out. */
 bool ss_order_init(struct ss_core *core, ss_synchronized *synchronized);
 void ss_order_finish(struct ss_core *core);
-/* The device has handed out hipMalloc memory, which any stream may use without a mark. */
+/* Notes that the device has handed out hipMalloc memory, which any stream may use without a
+ * mark. */
 void ss_order_classic(struct ss_core *core, int dev);
-/* Synchronizations on dev are reported while there is a reason, which the layer above numbers by
- * bits. Begins and ends the reasons in `why`; and which there are. */
+/* Synchronizations on dev are reported while there is a reason for it. The layer above numbers
+ * its reasons by bits. The first function begins or ends the reasons in `why`; the second
+ * returns the present ones. */
 void ss_order_report(struct ss_core *core, int dev, unsigned why, bool on);
 unsigned ss_order_reported(const struct ss_core *core, int dev);
-/* The timelines of a device end, for a reset: all their marks count as completed. */
+/* Ends the timelines of a device, for a reset: all their marks count as completed. */
 void ss_order_reset(struct ss_core *core, int dev);
-/* How many streams capture just now. */
+/* The number of streams that capture now. */
 uint32_t ss_order_capturing(const struct ss_core *core);
-/* Live streams of dev but the null stream. */
+/* The number of live streams of dev without the null stream. */
 uint32_t ss_order_streams(struct ss_core *core, int dev);
-/* Slots that are or were in use. */
+/* The number of slots that are or were in use. */
 uint32_t ss_order_slots(const struct ss_core *core);
 /* Fences recorded so far, for the statistics. */
 uint64_t ss_order_fences(const struct ss_core *core);
@@ -114,111 +117,111 @@ bool ss_order_joiners(const struct ss_core *core, int dev);
  *
  * Its positions grow like those of a stream. */
 
-/* The mark of what is freed on dev now, and may be in use on any stream of the device, or of the
- * devices in `access` (a bit each), destroyed ones that may still run included. */
+/* The mark of a block that is freed on dev now, and may be in use on any stream of the device,
+ * or of the devices in `access` (a bit each), destroyed streams that may still run included. */
 uint64_t ss_all_mark(struct ss_core *core, int dev, uint64_t access);
-/* Have all these streams come past mark n? `any`: however we know; else only if the application has
- * waited for the device since then. Asks nobody. */
+/* Have all these streams reached mark n? `any`: by any knowledge; else only if the application
+ * has waited for the device since the mark. Asks no stream. */
 bool ss_all_reached(struct ss_core *core, int dev, uint64_t n, bool any);
-/* Up to which position fences, or the ends of other threads' waits, will tell. */
+/* The position up to which fences, or the ends of other threads' waits, will show completion. */
 uint64_t ss_all_told(struct ss_core *core, int dev);
-/* The next stream from *i on, 0 at first, that the latest marks wait for, and its position. NULL:
- * no more. */
+/* The next stream from *i on, 0 at first, that the latest marks wait for, and its position.
+ * NULL: no more. */
 struct ss_timeline *ss_all_open(struct ss_core *core, int dev, uint32_t *i, uint64_t *n);
-/* Devices, a bit each, with whose memory streams of other devices have worked. */
+/* Devices, a bit each, whose memory streams of other devices have used. */
 uint64_t ss_order_visited(const struct ss_core *core);
-/* A command on tl works with memory of the devices in `bits`. */
+/* Notes that a command on tl uses memory of the devices in `bits`. */
 void ss_order_visit(struct ss_core *core, struct ss_timeline *tl, uint64_t bits);
 
-/* ---- vector clocks: what a timeline has seen of the others ----------------- */
+/* ---- vector clocks: positions of the others that a timeline has seen ------- */
 
 struct ss_clock;
 /* A copy of the clock of tl; NULL: it saw nothing, or host memory is out. */
 struct ss_clock *ss_clock_of(struct ss_timeline *tl);
 uint64_t ss_clock_get(const struct ss_clock *clock, uint32_t slot);
 void ss_clock_free(struct ss_clock *clock);
-/* May x, a null timeline, take what tl's stream freed, because its next command joins that
- * stream? Then tl must be drained before it is destroyed. */
+/* May x, a null timeline, take memory that tl's stream freed, because the next command of x
+ * joins that stream? If so, tl must be drained before it is destroyed. */
 bool ss_null_joins(struct ss_core *core, struct ss_timeline *x, struct ss_timeline *tl);
 
 /* ---- fences --------------------------------------------------------------- */
 
 enum ss_fence_how {
-	SS_FENCE_LATE,    /* stands behind whatever was enqueued until now */
+	SS_FENCE_LATE,    /* covers all that was enqueued until now */
 	SS_FENCE_EXACT,   /* called inside the free of mark n itself */
 	SS_FENCE_JOINING, /* inside a call that joins the null stream anyway */
-	/* As JOINING, in a call that goes into the runtime for tl without us, too */
+	/* As JOINING, in a call that natively enters the runtime for tl, too. */
 	SS_FENCE_OWN,
-	SS_FENCE_LAST, /* inside the stream's destruction: nothing comes behind it */
+	SS_FENCE_LAST, /* inside the stream's destruction: nothing follows it */
 };
 
-/* Asks for a fence that covers position n of tl (UINT64_MAX: a new one), unless one is on its way.
+/* Asks for a fence that covers position n of tl (UINT64_MAX: a new one), unless one is pending.
  * A fence that cannot be recorded now is remembered and served by ss_fence_serve. False: none.
  * No lock held. */
 bool ss_fence_request(struct ss_core *core, struct ss_timeline *tl, uint64_t n,
 		      enum ss_fence_how how);
-/* Records a fence that somebody asked for when it was not possible. No lock held. */
+/* Records a fence that was requested when it could not be recorded. No lock held. */
 void ss_fence_serve(struct ss_core *core, struct ss_timeline *tl, enum ss_fence_how how);
-/* Asks for outstanding fences of tl (NULL: of all timelines of dev, -1: of all). True if anything
+/* Polls the pending fences of tl (NULL: of all timelines of dev, -1: of all). True if anything
  * completed. Never waits. No lock held. */
 bool ss_fence_poll(struct ss_core *core, struct ss_timeline *tl, int dev);
-/* The same for at most `most` streams that have a fence under way, by turns: *next, 0 at first,
- * says whose turn it is. */
+/* The same for at most `most` streams with pending fences, by turns: *next, 0 at first, says
+ * whose turn it is. */
 bool ss_fence_poll_some(struct ss_core *core, int dev, unsigned most, uint32_t *next);
-/* Fences of tl that have not been reached. */
+/* The number of fences of tl that have not been reached. */
 uint32_t ss_fence_pending(const struct ss_timeline *tl);
-/* Will it be known without asking that tl has come to n: by a fence, or because another thread
- * waits for that? */
+/* Will it be known without a question that tl has reached n: by a fence, or because another
+ * thread waits for that? */
 bool ss_fence_asked(const struct ss_core *core, const struct ss_timeline *tl, uint64_t n);
-/* The same of anything that tl has not come to yet. *waits becomes true if no fence tells. */
+/* The same of any position that tl has not reached yet. *waits becomes true if no fence tells. */
 bool ss_fence_coming(const struct ss_core *core, const struct ss_timeline *tl, bool *waits);
 /* The same of any stream of dev. */
 bool ss_fences_coming(const struct ss_core *core, int dev, bool *waits);
-/* Only because another thread waits for it. */
+/* Will only another thread's wait for tl show that? */
 bool ss_wait_tells(const struct ss_core *core, const struct ss_timeline *tl, uint64_t n);
-/* Milliseconds that a fence of dev took lately, from its record until somebody saw it reached. */
+/* Milliseconds that a fence of dev took lately, from its record until a thread saw it reached. */
 uint64_t ss_fence_ms(const struct ss_core *core, int dev);
-/* Must nobody ask for tl's fences now, since that would end a capture? */
+/* Must no thread poll tl's fences now, since that would end a capture? */
 bool ss_fence_off_limits(const struct ss_core *core, const struct ss_timeline *tl);
 /* Makes stream x wait on the device for an exact fence that covers (tl, n). False: there is
  * none. */
 bool ss_fence_gate(struct ss_core *core, struct ss_timeline *x, struct ss_timeline *tl, uint64_t n);
-/* Is there room for a fence of a single free on tl? Looks for reached ones now and then. */
+/* Is there room for a fence of a single free on tl? Polls for reached fences now and then. */
 bool ss_fence_room(struct ss_core *core, struct ss_timeline *tl);
-/* A position for one free alone, so that an exact fence stands for just that. */
+/* A position for one free alone, so that an exact fence covers just that free. */
 uint64_t ss_position_alone(struct ss_timeline *tl);
 
 /* ---- commands that may need the host: host.c ---------------------------------- */
 
-/* May one be in flight, on any stream? Reads variables only. */
+/* May such a command be pending, on any stream? Reads variables only. */
 bool ss_host_needed(struct ss_core *core);
-/* The same after asking the streams that have one. Those that cannot tell now will later. No lock
- * held. */
+/* The same after asking the streams that have such commands. A stream that cannot tell now will
+ * tell later. No lock held. */
 bool ss_host_ask(struct ss_core *core);
 
-/* ---- is a stream, or a device, at its end? --------------------------------
+/* ---- is a stream, or a device, idle? ---------------------------------------
  *
- * The name says what a call does. `can` looks at variables. `poll` asks for fences that were
- * recorded before. `ask` asks the runtime, which enqueues nothing, but behind work under way the
+ * The name of a function says what it does. `can` reads variables. `poll` polls fences that were
+ * recorded before. `ask` queries the runtime, which enqueues nothing, but after pending work the
  * runtime puts a marker of its own. `record` enqueues a command or a fence first. None of them
- * waits for work of the device, and none is called with a lock held. What a yes proves is that all
- * of it has completed.
+ * waits for work of the device, and none is called with a lock held. A yes proves that all of the
+ * work in question has completed.
  *
  *  mark n reached?          ss_mark_reached           costs nothing
- *  worth asking tl?         ss_stream_can_ask         costs and proves nothing
- *  what have fences told?   ss_fence_poll             a query for each fence of tl or dev
- *  that new fence reached?  ss_fence_poll_briefly     queries for about a millisecond
+ *  can tl be asked?         ss_stream_can_ask         costs and proves nothing
+ *  fences reached?          ss_fence_poll             a query for each fence of tl or dev
+ *  a new fence reached?     ss_fence_poll_briefly     queries for about a millisecond
  *  destroyed ones running?  ss_zombies_poll           as ss_fence_poll; only a no proves something
- *  tl at its end?           ss_stream_ask             (timeline.h) a query; proves all of a stream
+ *  tl idle?                 ss_stream_ask             (timeline.h) a query; proves all of a stream
  *                                                     that joins no other, else up to `commanded`
- *    and to be destroyed?   ss_stream_ask_last        (timeline.h) a query, only if commands stand
- *                                                     behind all hits and frees; proves all of tl
- *    all of it?             ss_stream_record_and_ask  a command if one is missing there, and a
+ *    before its destroy?    ss_stream_ask_last        (timeline.h) a query, only if commands cover
+ *                                                     all hits and frees; proves all of tl
+ *    all of it?             ss_stream_record_and_ask  a command if one is missing, and a
  *                                                     query; proves all of tl
- *  dev at its end?          ss_device_ask             a query per stream, until one is busy
+ *  dev idle?                ss_device_ask             a query per stream, until one is busy
  *    or known to be busy?   ss_device_ask_busy        (core.h) the same; proves nothing
  *    with fences, too?      ss_device_record_and_ask  (core.h) a query per stream, and a fence
- *                                                     where that does not tell
+ *                                                     if the query is not enough
  *  null stream and joiners? ss_null_record_and_ask    the same for these
  *
  * After a bypass queries prove nothing. The pools wait for an idle device by ss_device_wait_idle
@@ -228,19 +231,19 @@ bool ss_host_ask(struct ss_core *core);
 bool ss_stream_record_and_ask(struct ss_core *core, struct ss_timeline *tl);
 /* Asks the null stream of dev, only so that the runtime makes its queue. False: not now. */
 bool ss_null_wake(struct ss_core *core, int dev);
-/* May tl be asked at no cost to the device, and does the answer prove all of it? */
+/* Can tl be queried at no cost to the device, and does the answer prove all of it? */
 bool ss_stream_can_ask(const struct ss_timeline *tl);
-/* *busy: on entry one to ask first, on return one that is not at its end; NULL: none. */
+/* *busy: on entry a stream to query first, on return one that is not idle; NULL: none. */
 bool ss_device_ask(struct ss_core *core, int dev, struct ss_timeline **busy);
-/* *busy: they are not at their end, but a fence is on its way. */
+/* *busy: the streams are not idle, but a fence is pending. */
 bool ss_null_record_and_ask(struct ss_core *core, int dev, bool *busy);
-/* Have all streams of dev that were destroyed run out? False: they have. */
+/* May destroyed streams of dev still run? False: all of them have completed. */
 bool ss_zombies_poll(struct ss_core *core, int dev);
-/* *looks counts the polls over all streams that are asked. */
+/* *looks counts the polls over all streams that are polled. */
 bool ss_fence_poll_briefly(struct ss_core *core, struct ss_timeline *tl, uint64_t n,
 			   unsigned *looks);
 
-/* Does the token stand for a wait for a whole device? */
+/* Is the token that of a wait for a whole device? */
 bool ss_token_device_wide(const struct ss_token *t);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state of this layer: which streams and events exist, and what is known of each device.
- * Others include this only through watched.h.
+ * The state of this layer: its streams and events, and the state of each device. Other rooms
+ * include this only through watched.h.
  */
 #ifndef SS_ORDER_STATE_H
 #define SS_ORDER_STATE_H
@@ -20,11 +20,11 @@ struct ss_event;
 struct ss_all {
 	_Atomic uint64_t now;       /* position of the next mark */
 	_Atomic uint64_t completed; /* highest position known to be reached */
-	/* ... and that a device-wide wait of the application stands for, which has returned */
+	/* ... that is covered by a device-wide wait of the application which has returned */
 	_Atomic uint64_t waited;
 	/* Guarded by order->lock: */
 	uint64_t access;               /* devices whose streams count, a bit each */
-	bool unclosed;                 /* marks above the newest snapshot were given */
+	bool unclosed;                 /* there are marks above the newest snapshot */
 	struct ss_snapshot *snapshots; /* not reached, the oldest first */
 };
 
@@ -36,7 +36,8 @@ struct ss_order_device {
 	atomic_bool classic;       /* it has handed out hipMalloc memory */
 	atomic_uint report;        /* not 0: synchronizations are reported (ss_order_report) */
 	_Atomic uint64_t fence_ms; /* ss_fence_ms() */
-	/* Threads inside a wait: for all streams, for the null stream, for one that joins it */
+	/* Threads inside a wait: for all streams, for the null stream, for a stream that joins
+	 * it */
 	atomic_uint waiting, waiting_null, waiting_joiner;
 };
 
@@ -46,12 +47,12 @@ struct ss_order {
 	struct ss_table events;
 	struct ss_timeline **slots; /* an entry never changes once it is set */
 	ss_synchronized *synchronized;
-	atomic_bool distrust; /* the application got past the shim */
+	atomic_bool distrust; /* the application bypassed the shim */
 
 	_Alignas(64) pthread_mutex_t lock;
 	struct ss_event *spare_events; /* forgotten events, for reuse */
 	uint64_t begun;                /* streams that ever existed */
-	/* Slots of streams, but null streams, that ended, and of no other since */
+	/* Slots of streams, but null streams, that ended and were not used again */
 	uint32_t slots_ended;
 	/* These are written with the lock held, and read without it. */
 	_Atomic uint32_t slot_count;
@@ -60,10 +61,11 @@ struct ss_order {
 	_Atomic uint32_t zombies;
 	_Atomic uint32_t fences_pending;
 	_Atomic uint64_t fences;       /* recorded so far */
-	_Atomic uint64_t busy_queries; /* queries of streams with work under way, so far */
-	_Atomic uint64_t visited;      /* devices whose memory streams of other devices work with */
-	/* Calls that enqueue what may need the host (host.c), numbered: those that began and that
-	 * ended, and the last one up to which all is over. */
+	_Atomic uint64_t busy_queries; /* queries that found a stream busy, so far */
+	_Atomic uint64_t visited;      /* devices whose memory streams of other devices use */
+	/* Numbers of calls that enqueue commands which may need the host (host.c): calls that
+	 * began, calls that ended, and the last call up to which all such commands have
+	 * completed. */
 	_Atomic uint64_t host_begun, host_ended, host_reached;
 
 	struct ss_order_device dev[SS_MAX_DEVICES];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The end of a stream: a last fence where one is needed, and streams that were destroyed but may
- * still run (zombies).
+ * The end of a stream: its last fence, and streams that were destroyed but may still run (zombies).
  *
  * Locks: order->lock. The driver is called without it.
  */
@@ -15,7 +14,7 @@ bool ss_stream_ask_last(struct ss_core *core, struct ss_timeline *tl, enum ss_st
 	return *asked == SS_OK;
 }
 
-/* Any stream of any device may use what hipMalloc gave, and need not carry a mark for it. */
+/* Any stream of any device may use hipMalloc memory, even if no block carries the stream's mark. */
 bool ss_stream_may_be_marked(const struct ss_core *core, const struct ss_timeline *tl)
 {
 	bool any = atomic_load(&tl->progress.marked);
@@ -32,9 +31,10 @@ bool ss_timeline_retire(struct ss_core *core, struct ss_timeline *tl)
 	enum ss_status asked;
 
 	/* A fence joins a blocking stream with the null stream. The stream's destruction then
-	 * waits for the null stream's work, which may itself wait for the thread that destroys.
-	 * So there is no fence if the stream is at its end already. Neither is there one if the
-	 * stream cannot be asked, after a capture that failed; then a device-wide wait tells. */
+	 * waits for the null stream's work, which may itself wait for the destroying thread. So
+	 * no fence is recorded if the stream is idle already. Likewise none is recorded if the
+	 * stream cannot be queried, after a capture that failed; then a device-wide wait shows
+	 * the completion. */
 	ended = ss_stream_ask_last(core, tl, &asked);
 	/* The fence comes first, while the handle still is this stream. */
 	marked = ss_stream_may_be_marked(core, tl);
@@ -48,7 +48,7 @@ bool ss_timeline_retire(struct ss_core *core, struct ss_timeline *tl)
 		ss_timeline_end(core, tl);
 		/* Nothing was enqueued between the fence and this point, since a stream that is
 		 * being destroyed may not be used. But a hipFree may have put a mark on it. So
-		 * the fence stands for the last position, too. */
+		 * the fence covers the last position, too. */
 		if (!marked)
 			ss_complete(core, tl, tl->last, NULL, true);
 		else if (ended || (fenced && atomic_load(&tl->progress.completed) >= tl->sealed))

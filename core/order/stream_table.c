@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which streams exist: the slots of timelines, the table of handles, the null streams.
+ * The table of streams: the slots of timelines, the table of handles, the null streams.
  *
  * A timeline lives in a slot. The positions of a slot only grow, also from one stream in it to the
- * next, and a slot is given to a new stream only when every mark of the old one has completed. So
- * a mark (slot, n) never needs to say which stream it meant, and a new stream inherits nothing.
+ * next, and a slot is given to a new stream only when every mark of the old one has completed. So a
+ * mark (slot, n) never needs to name its stream, and a new stream inherits nothing.
  *
- * Locks: order->lock, below the locks of pools, for which streams exist; timeline->lock for what
- * one of them saw.
+ * Locks: order->lock, below the locks of pools, for the table; timeline->lock for the clock of one
+ * stream.
  */
 #include "core/order/timeline.h"
 #include "trace/writer.h"
@@ -35,7 +35,7 @@ static bool slot_suits(const struct ss_timeline *tl, enum ss_timeline_kind kind,
 
 static bool slot_idle(const struct ss_timeline *tl)
 {
-	if (atomic_load(&tl->waiting)) /* it is counted with this stream until it ends */
+	if (atomic_load(&tl->waiting)) /* a wait is counted with this stream until it ends */
 		return false;
 	return !tl->alive && !tl->fences && !tl->polling && !atomic_load(&tl->recording) &&
 	       atomic_load(&tl->progress.completed) >= tl->last;
@@ -49,7 +49,7 @@ static struct ss_timeline *slot_take(struct ss_core *core, enum ss_timeline_kind
 	struct ss_timeline *tl;
 
 	/* The search is skipped while no stream has ended. Otherwise a program that creates
-	 * thousands of streams would pay for all of them with each. */
+	 * thousands of streams would search all slots for each new stream. */
 	for (uint32_t i = 0; (o->slots_ended || kind == SS_TL_NULL) && i < count; i++)
 		if (slot_suits(o->slots[i], kind, dev) && slot_idle(o->slots[i])) {
 			o->slots_ended -= kind != SS_TL_NULL;
@@ -62,7 +62,7 @@ static struct ss_timeline *slot_take(struct ss_core *core, enum ss_timeline_kind
 		return NULL;
 	tl->progress.slot = count;
 	tl->progress.now = 1;
-	tl->version = (uint64_t)count << 40; /* no two slots have one in common */
+	tl->version = (uint64_t)count << 40; /* no two slots have a version in common */
 	o->slots[count] = tl;
 	atomic_store_explicit(&o->slot_count, count + 1, memory_order_release);
 	return tl;
@@ -166,13 +166,13 @@ struct ss_timeline *ss_timeline_add(struct ss_core *core, int dev, void *native,
 	pthread_mutex_lock(&o->lock);
 	old = ss_timeline_listed(core, native);
 	if (old && !seen) {
-		/* Two threads asked about the same unknown handle. */
+		/* Two threads asked for the flags of the same unknown handle. */
 		pthread_mutex_unlock(&o->lock);
 		return old;
 	}
 	if (old) {
-		/* The old stream was destroyed by a call that we did not see. No fence is
-		 * possible any more, so its marks complete with the device. */
+		/* The old stream was destroyed by a call that the shim did not see. A fence is
+		 * no longer possible, so its marks complete with the device. */
 		ss_timeline_end(core, old);
 		atomic_fetch_add(&o->zombies, 1);
 	}
@@ -218,15 +218,15 @@ size_t ss_streams_nonblocking(struct ss_core *core, int dev, void **out, size_t 
 	return n;
 }
 
-/* ---- what others ask of a stream, or of all --------------------------------- */
+/* ---- figures of a stream, or of all ----------------------------------------- */
 
 int ss_timeline_device(const struct ss_timeline *tl)
 {
 	return atomic_load_explicit(&tl->dev, memory_order_relaxed);
 }
 
-/* Without the order lock, where another thread may destroy the stream and its slot become another
- * stream's. What is read of the slot afterwards is at least as new. */
+/* Read without the order lock: another thread may destroy the stream, and its slot may become
+ * another stream's. Later reads of the slot are at least as new as this one. */
 enum ss_timeline_kind ss_timeline_kind(const struct ss_timeline *tl)
 {
 	return atomic_load_explicit(&tl->kind, memory_order_acquire);

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waiting for streams and devices, and asking for them: watched calls that prove to the host how
- * far streams have come. They are pairs around the real call, as in event.h.
+ * Waits and queries of streams and devices: watched calls that prove to the host how far streams
+ * have come. They are pairs around the real call, as in event.h.
  *
- * Locks: order->lock for which streams exist, then timeline->lock. None is held across a driver
+ * Locks: order->lock for the table of streams, then timeline->lock. None is held across a driver
  * call.
  */
 #include <stdlib.h>
 
 #include "core/order/event.h"
 
-/* One stream. What a wait for a blocking stream proves ends at the last command on it that we
- * saw, since only that command has joined the null stream. So hits and frees behind it get a
- * command first. A null stream that no stream joins needs none; a marker of ours there would only
- * look like work in flight to whoever asks. */
+/* One stream. A wait for a blocking stream proves completion only up to the last command on it
+ * that the shim saw, since only that command has joined the null stream. So a command is
+ * enqueued first if hits and frees follow the last one. A null stream that no stream joins needs
+ * no command; a marker of ours there would only look like pending work to other threads that
+ * ask. */
 static inline struct ss_token stream_begin(struct ss_core *core, struct ss_timeline *tl,
 					   enum ss_fence_how how)
 {
@@ -98,13 +99,14 @@ static struct ss_token many_begin(struct ss_core *core, int dev, enum ss_who who
 {
 	struct ss_token t = {.dev = dev, .gen = who};
 
-	/* The null stream exists even if we have never seen it in use. */
+	/* The null stream exists even if the shim has never seen it in use. */
 	if (ss_timeline_null(core, dev) && (t.a = ss_positions_take(core, dev, who)))
 		t.kind = SS_TOKEN_MANY;
 	return t;
 }
 
-/* The end of the wait will tell that the streams have come to where they are. */
+/* Notes that the end of the wait will show that the streams have reached their present
+ * positions. */
 static void tells(const struct ss_token *t)
 {
 	const struct ss_positions *s = t->a;
@@ -153,7 +155,7 @@ SS_COLD void end_many(struct ss_core *core, const struct ss_token *t, bool ok, b
 {
 	struct ss_positions *s = t->a;
 	struct ss_order *o = core->order;
-	/* Only a device-wide wait covers streams that we do not know. */
+	/* Only a device-wide wait covers streams that the shim does not know. */
 	bool idle = ok && s->whole && (s->wide || !ss_distrusted(core));
 
 	pthread_mutex_lock(&o->lock);
@@ -161,14 +163,15 @@ SS_COLD void end_many(struct ss_core *core, const struct ss_token *t, bool ok, b
 		ss_raise_to(&o->dev[t->dev].all.waited, s->wide);
 	for (uint32_t i = 0; i < s->count; i++) {
 		struct ss_timeline *tl = s->at[i].tl;
-		/* A wait stream by stream may have left out one that was destroyed meanwhile. */
+		/* A wait stream by stream may have left out a stream that was destroyed
+		 * meanwhile. */
 		bool covered = s->wide || tl->alive;
 
 		if (!ok || !covered || tl->capturing)
 			continue;
 		ss_complete_seen(core, tl, s->at[i].pos, s->at[i].version, true);
-		/* The null stream and all that join it were at their end, so a command would
-		 * have had nothing to join. */
+		/* The null stream and all that join it were idle, so a command would have had
+		 * nothing to join. */
 		ss_cover_end(tl, s->at[i].cover);
 		if (atomic_load(&tl->commanded) < s->at[i].pos)
 			atomic_store(&tl->commanded, s->at[i].pos);
@@ -186,7 +189,7 @@ static void end_event(struct ss_core *core, const struct ss_token *t, bool thres
 {
 	struct ss_timeline *tl;
 
-	/* If everything is synced already, nothing is left but to report it. */
+	/* If the whole clock is synced already, only the report is left. */
 	if (!threshold && ss_event_synced(t->a, t->gen))
 		return;
 	tl = ss_event_done(core, t->a, t->gen);

@@ -8,8 +8,8 @@
 
 #include "core/order/timeline.h"
 
-/* The calling thread's streams in the core that it used last. They are found by slot, because the
- * core may have ended since. */
+/* The calling thread's streams in the core that it used last. They are found by slot, because
+ * the core may have ended since. */
 struct thread_streams {
 	uint64_t serial;                 /* of that core */
 	uint64_t number[SS_MAX_DEVICES]; /* 0: none on this device */
@@ -55,16 +55,16 @@ struct ss_timeline *ss_timeline_thread(struct ss_core *core, int dev)
 	return tl;
 }
 
-/* The runtime takes the stream down with the thread, so there is no last fence. `ended`: the
- * stream is known to be at its end. Order lock held. */
+/* The runtime destroys the stream with the thread, so there is no last fence. `ended`: the
+ * stream is known to be idle. Order lock held. */
 static void thread_end(struct ss_core *core, struct ss_timeline *tl, bool ended)
 {
 	struct ss_order *o = core->order;
 	struct ss_order_device *d = &o->dev[tl->dev];
 
 	if (ss_null_relies_on(core, tl) && !ended) {
-		/* The stream cannot be waited for. So the null timeline starts afresh, and what
-		 * was freed on the old one completes with the device. */
+		/* The stream cannot be waited for. So the null timeline starts afresh, and the
+		 * frees on the old one complete with the device. */
 		ss_timeline_end(core, d->null);
 		atomic_fetch_add(&o->zombies, 1);
 		__atomic_store_n(&d->null, NULL, __ATOMIC_RELEASE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One timeline, its vector clock and its fences, and what the files of core/order call of each
- * other. Others include this only through watched.h.
+ * One timeline, its vector clock and its fences, and the functions that the files of core/order
+ * call of each other. Other rooms include this only through watched.h.
  */
 #ifndef SS_ORDER_TIMELINE_H
 #define SS_ORDER_TIMELINE_H
@@ -16,52 +16,53 @@ struct ss_clock {
 	uint64_t n[];
 };
 
-/* A fence that was recorded. When it is reached, `pos` and all of `clock` have completed. */
+/* A recorded fence. When it is reached, `pos` and all of `clock` have completed. */
 struct ss_pending {
 	struct ss_fence fence;
 	uint64_t pos;
 	uint64_t since; /* ms: when it was recorded */
-	uint64_t asked; /* ms: when it was polled last, and not reached yet; 0: never */
+	uint64_t asked; /* ms: the last poll that found it not reached; 0: never */
 	struct ss_clock *clock;
-	bool exact; /* recorded inside the free that it stands for, so it covers nothing later */
+	bool exact; /* recorded inside the free that it covers, so it covers no later work */
 	struct ss_pending *next;
 };
 
-/* A stream, or the slot of one that has ended. It is never freed before the core is. */
+/* A stream, or the slot of one that has ended. A slot is not freed before its core. */
 struct ss_timeline {
 	struct ss_progress progress; /* first: order.h relies on it */
 
 	/* Written when a stream begins or ends (order lock), and read by its user: */
 	struct ss_link link; /* by handle */
-	atomic_int dev;      /* these three others may read without a lock */
+	atomic_int dev;      /* these three are also read without a lock */
 	_Atomic enum ss_timeline_kind kind;
 	void *_Atomic native;
 	pthread_t thread;        /* SS_TL_THREAD: only this thread can record on it */
 	_Atomic uint64_t number; /* number of this stream among all; 0: it has ended */
 	atomic_bool alive, capturing;
-	bool joined;                /* the null stream took memory that it freed */
-	atomic_bool wanted;         /* somebody asked for a fence when none could be recorded, */
-	_Atomic uint64_t wanted_at; /* which was to cover this position */
-	unsigned covers;            /* number of the last command under way (ss_cover_begin) */
-	_Atomic uint64_t visits;    /* other devices whose memory it works with, a bit each */
+	bool joined;                /* the null stream took memory that tl freed */
+	atomic_bool wanted;         /* a fence was requested when none could be recorded, */
+	_Atomic uint64_t wanted_at; /* and the position that it was to cover */
+	unsigned covers;            /* number of the last command being enqueued (ss_cover_begin) */
+	_Atomic uint64_t visits;    /* other devices whose memory the stream uses, a bit each */
 	_Atomic uint64_t commanded; /* position, as order.h draws it */
-	_Atomic uint64_t host;      /* behind the last command that may need the host; 0: none */
-	atomic_bool host_asked;     /* somebody would have liked to know when one has ended */
+	_Atomic uint64_t host;      /* after the last command that may need the host; 0: none */
+	atomic_bool host_asked;     /* a thread wanted to know when such a command completes */
 
-	/* Written by whoever asks how far it is: */
+	/* Written by threads that ask for its progress: */
 	/* saw, version, covers; with order->lock alive, capturing */
 	_Alignas(64) struct ss_spin lock;
 	struct ss_clock *saw;
 	_Atomic uint64_t version; /* of saw; never the same twice, in any slot */
-	_Atomic uint64_t proved;  /* the version of which everything is synced */
+	_Atomic uint64_t proved;  /* the version of which the whole clock is synced */
 
-	/* Threads inside a wait for it, and the position that the ends of their waits will tell */
+	/* Threads inside a wait for the stream, and the position that the end of a wait will
+	 * show as reached */
 	atomic_uint waiting;
 	_Atomic uint64_t told;
 
-	/* Fences. Guarded by order->lock; what is atomic is read without it. */
-	_Atomic uint32_t pending; /* how many are in the list */
-	atomic_uint crowded;      /* frees that found too many for one of their own */
+	/* Fences. Guarded by order->lock; the atomic members are read without it. */
+	_Atomic uint32_t pending; /* number in the list */
+	atomic_uint crowded;      /* frees that got no fence of their own, for lack of room */
 	atomic_uint recording;    /* threads inside a driver call that uses `native` */
 	struct ss_pending *fences, **fences_tail; /* the oldest first */
 	_Atomic uint64_t fenced;                  /* positions, as order.h draws them */
@@ -75,8 +76,8 @@ static inline uint64_t ss_version(const struct ss_timeline *tl)
 	return atomic_load_explicit(&tl->version, memory_order_acquire);
 }
 
-/* Reads a position and begins the next one: what was freed before is at or below it, what is
- * freed from now on lies above it. */
+/* Reads a position and begins the next one: earlier frees are at or below it, later frees lie
+ * above it. */
 static inline uint64_t ss_position(struct ss_timeline *tl)
 {
 	return atomic_fetch_add(&tl->progress.now, 1);
@@ -89,20 +90,20 @@ static inline bool ss_kind_joins(enum ss_timeline_kind kind)
 
 /* ---- commands that cover hits and frees ---------------------------------- */
 
-/* Does the next command of ours on tl have to make up for hits or frees (ss_fence_cover)? */
+/* Must the next command of ours on tl also cover hits or frees (ss_fence_cover)? */
 static inline bool ss_needs_cover(const struct ss_timeline *tl)
 {
 	return tl->kind != SS_TL_NONBLOCKING &&
 	       atomic_load_explicit(&tl->progress.uncovered, memory_order_relaxed);
 }
 
-/* Call this before a command is enqueued on tl, and ss_cover_end() after that succeeded. The number
- * that it returns says which hits and frees the command covers: those before this call. A hit or a
- * free in between makes the number stale, so it stays uncovered. tl->lock held. */
+/* Call this before a command is enqueued on tl, and ss_cover_end() after that succeeded. The
+ * number that it returns says which hits and frees the command covers: those before this call. A
+ * hit or a free in between makes the number stale, so it stays uncovered. tl->lock held. */
 static inline unsigned ss_cover_begin(struct ss_timeline *tl)
 {
 	if (atomic_load(&tl->progress.uncovered) == 1) {
-		if (++tl->covers < 2) /* 0 and 1 say something else */
+		if (++tl->covers < 2) /* 0 and 1 have other meanings */
 			tl->covers = 2;
 		atomic_store(&tl->progress.uncovered, tl->covers);
 	}
@@ -116,7 +117,7 @@ static inline void ss_cover_end(struct ss_timeline *tl, unsigned cover)
 		atomic_compare_exchange_strong(&tl->progress.uncovered, &cover, 0);
 }
 
-/* ---- stream_table.c: which streams exist ---------------------------------- */
+/* ---- stream_table.c: the table of streams --------------------------------- */
 
 /* The timelines of all slots, also of those whose stream has ended. */
 #define SS_TIMELINES_EACH(tl, order) \
@@ -124,7 +125,7 @@ static inline void ss_cover_end(struct ss_timeline *tl, unsigned cover)
 	     tl##_at < (order)->slots + atomic_load(&(order)->slot_count) && (tl = *tl##_at); \
 	     tl##_at++)
 
-/* NULL: unknown, or missed. To be sure look again with the order lock held. */
+/* NULL: unknown, or missed. To be sure, search again with the order lock held. */
 static inline struct ss_timeline *ss_timeline_listed(struct ss_core *core, const void *native)
 {
 	struct ss_link *l = ss_table_find(&core->order->by_handle, native);
@@ -136,7 +137,7 @@ static inline struct ss_timeline *ss_timeline_listed(struct ss_core *core, const
  * all slots are taken. Order lock held. */
 struct ss_timeline *ss_timeline_begin(struct ss_core *core, int dev, void *native,
 				      enum ss_timeline_kind kind);
-/* A live stream takes no more commands, and its handle is forgotten. Order lock held. */
+/* Ends a live stream: it takes no more commands, and its handle is forgotten. Order lock held. */
 void ss_timeline_end(struct ss_core *core, struct ss_timeline *tl);
 
 /* ---- null_stream.c --------------------------------------------------------- */
@@ -147,16 +148,16 @@ bool ss_null_relies_on(const struct ss_core *core, const struct ss_timeline *tl)
  * being recorded on the null stream because nothing joined it. No lock held. */
 void ss_null_quiesce(struct ss_core *core, const struct ss_timeline *tl);
 
-/* ---- clock.c: what a timeline has seen ------------------------------------ */
+/* ---- clock.c: positions that a timeline has seen -------------------------- */
 
-/* Makes *to a copy of tl's clock. It reuses the memory of *to where that is enough. False: host
- * memory is out. tl->lock held. */
+/* Makes *to a copy of tl's clock. It reuses the memory of *to if that is large enough. False:
+ * host memory is out. tl->lock held. */
 bool ss_clock_copy(struct ss_clock **to, const struct ss_timeline *tl);
 /* The slow half of ss_clock_merge(). x->lock held. */
 void ss_clock_raise(struct ss_timeline *x, const struct ss_clock *from, uint32_t slot, uint64_t n);
-/* Everything that is enqueued on x from now on is ordered after position n of `slot` and after
- * `from`, the clock that `slot` had at n. Whoever knows n knows that clock already, so a position
- * that is not new changes nothing. Takes x->lock. */
+/* Orders all later commands on x after position n of `slot` and after `from`, the clock that
+ * `slot` had at n. A timeline that has seen n has seen that clock already, so a position that is
+ * not new changes nothing. Takes x->lock. */
 static inline void ss_clock_merge(struct ss_timeline *x, const struct ss_clock *from, uint32_t slot,
 				  uint64_t n)
 {
@@ -173,7 +174,7 @@ static inline void ss_clock_merge(struct ss_timeline *x, const struct ss_clock *
 	ss_spin_unlock(&x->lock);
 }
 
-/* ---- clock.c: what has completed -------------------------------------- */
+/* ---- clock.c: completed positions ------------------------------------- */
 
 static inline void ss_progress_raise(struct ss_progress *p, uint64_t n, bool synced)
 {
@@ -182,8 +183,9 @@ static inline void ss_progress_raise(struct ss_progress *p, uint64_t n, bool syn
 		ss_raise_to(&p->synced, n);
 }
 
-/* Raises `completed`, and `synced` if the application knows too, of tl to pos and of every timeline
- * in `clock` (NULL: none) to its position there. Needs no lock but what keeps the clock. */
+/* Raises `completed` of tl to pos, and of every timeline in `clock` (NULL: none) to its position
+ * there; raises `synced`, too, if the application knows it. The caller holds only the lock that
+ * guards the clock, if any. */
 void ss_complete(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,
 		 const struct ss_clock *clock, bool synced);
 /* The slow half of ss_complete_seen(). */
@@ -213,49 +215,49 @@ static inline void ss_sync_report(struct ss_core *core, int dev, bool idle)
 /* ---- fence_poll.c and fence.c ----------------------------------------------- */
 
 /* Unlinks the fences of a timeline. Returns the list, for ss_fence_dropped(); a thread that
- * polls them just now releases them itself. Order lock held. */
+ * polls them now releases them itself. Order lock held. */
 struct ss_pending *ss_fence_drop(struct ss_core *core, struct ss_timeline *tl);
 /* Releases a list of fences. No lock held. */
 void ss_fence_dropped(struct ss_core *core, struct ss_pending *list);
-/* May a fence be recorded on tl, or the stream be asked? Order lock held. */
+/* May a fence be recorded on tl, or the stream be queried? Order lock held. */
 bool ss_fence_may(const struct ss_core *core, const struct ss_timeline *tl, enum ss_fence_how how);
-/* The same, and no other thread waits for it. This is the one way into the runtime with a stream
- * that nobody has to ask for. True: the stream is neither destroyed nor captured before
- * ss_asking_end(). Order lock held. */
+/* The same, and no other thread waits for the stream. Every call into the runtime for a stream
+ * that only serves information takes this way. True: the stream is neither destroyed nor
+ * captured before ss_asking_end(). Order lock held. */
 bool ss_asking_begin(const struct ss_core *core, struct ss_timeline *tl, enum ss_fence_how how);
 static inline void ss_asking_end(struct ss_timeline *tl)
 {
 	atomic_fetch_sub(&tl->recording, 1);
 }
-/* Enqueues a command on tl if hits or frees on it have none. No lock held. */
+/* Enqueues a command on tl if no command covers its hits or frees. No lock held. */
 void ss_fence_cover(struct ss_core *core, struct ss_timeline *tl, enum ss_fence_how how);
 /* Waits until no thread is inside a driver call that uses tl's handle. The caller has made sure
- * that none begins. No lock held. */
+ * that no such call begins. No lock held. */
 void ss_fence_quiesce(struct ss_timeline *tl);
 
 /* ---- waiting.c ------------------------------------------------------------------ */
 
-/* Begins what ss_sync_end() ends. tl: as of ss_waiting_begin(), of which the end will tell that it
- * has come to pos. */
+/* Begins a wait that ss_sync_end() ends. tl: as of ss_waiting_begin(); the end of the wait will
+ * show that tl has reached pos. */
 struct ss_waiting ss_waiting_begin_at(struct ss_core *core, struct ss_timeline *tl, uint64_t pos);
-/* The first half of ss_waiting_end(): the runtime's call has returned. Gives the stream for which
- * it waited; NULL: no single one. */
+/* The first half of ss_waiting_end(): the runtime's call has returned. Returns the stream for
+ * which it waited; NULL: no single one. */
 struct ss_timeline *ss_waiting_over(struct ss_core *core, struct ss_waiting *w);
-/* The second half (fence.c): what somebody would have liked to know meanwhile, if the wait has not
- * told it. */
+/* The second half (fence.c): records a fence that was requested during the wait, unless the wait
+ * has shown as much. */
 void ss_waiting_serve(struct ss_core *core, struct ss_timeline *tl);
 
-/* ---- synchronize.c: where the streams of a device are -------------------------- */
+/* ---- synchronize.c: the positions of a device's streams ------------------------ */
 
 enum ss_who {
 	SS_WHO_ALL,    /* every live stream */
-	SS_WHO_APART,  /* the same; but there is no list where one of them joins the null stream */
+	SS_WHO_APART,  /* the same; but no list if one of them joins the null stream */
 	SS_WHO_JOINED, /* the null stream and the streams that join it */
 	SS_WHO_EVER,   /* every stream, destroyed ones included: for a device-wide wait */
 };
 
 struct ss_positions {
-	uint64_t wide; /* position of ALL before the device-wide wait; 0: it is none */
+	uint64_t wide; /* position of ALL before the device-wide wait; 0: no such wait */
 	uint32_t count;
 	uint32_t others; /* all but the null stream, which is the last */
 	bool whole;      /* no live stream was left out */
@@ -263,14 +265,14 @@ struct ss_positions {
 		struct ss_timeline *tl;
 		uint64_t pos, version;
 		unsigned cover;
-		bool idle; /* for who asks */
+		bool idle; /* for the caller's use */
 	} at[];
 };
 
-/* Where each stream is just now. The caller frees it with free(). NULL: there is no list, or host
- * memory is out. No lock held. */
+/* The present position of each stream. The caller frees the list with free(). NULL: there is no
+ * list, or host memory is out. No lock held. */
 struct ss_positions *ss_positions_take(struct ss_core *core, int dev, enum ss_who who);
-/* ss_stream_query_begin() with another fence than one for the application's own query. */
+/* ss_stream_query_begin() with a fence of another kind than the application's own query allows. */
 struct ss_token ss_query_begin(struct ss_core *core, struct ss_timeline *tl, enum ss_fence_how how);
 
 /* all.c: for the end of the core. */
@@ -287,8 +289,8 @@ enum ss_token_kind {
 	SS_TOKEN_MANY,
 };
 
-/* watched.c: the host has waited for generation `gen` of an event. Completes what its clock covers.
- * Returns the timeline that it was recorded on; NULL: it had no clock. */
+/* watched.c: the host has waited for generation `gen` of an event. Completes all positions that
+ * its clock covers. Returns the timeline that the event was recorded on; NULL: it had no clock. */
 struct ss_timeline *ss_event_done(struct ss_core *core, struct ss_event *e, uint64_t gen);
 /* event.c: for the end of the core. */
 void ss_order_events_finish(struct ss_core *core);
@@ -298,14 +300,15 @@ void ss_host_synced(struct ss_timeline *tl, uint64_t pos);
 
 /* ---- idle.c and stream_end.c ------------------------------------------- */
 
-/* Asks the runtime whether tl is at its end, and completes what that proves. Unlike
- * ss_stream_record_and_ask() it enqueues no command, so what the stream has not joined stays
- * open. */
+/* Queries the runtime whether tl is idle, and completes all that the answer proves. Unlike
+ * ss_stream_record_and_ask() it enqueues no command, so frees that the stream has not joined
+ * stay pending. */
 enum ss_status ss_stream_ask(struct ss_core *core, struct ss_timeline *tl);
-/* Is tl, which is about to end, at its end already? It is asked only if a command stands behind
- * all hits and frees on it. *asked: the driver's answer, or SS_ERR_NOT_READY. No lock held. */
+/* Is tl, which is about to be destroyed, idle already? The stream is queried only if a command
+ * covers all hits and frees on it. *asked: the driver's answer, or SS_ERR_NOT_READY. No lock
+ * held. */
 bool ss_stream_ask_last(struct ss_core *core, struct ss_timeline *tl, enum ss_status *asked);
-/* May memory carry a mark of tl, or be in use on it without one? */
+/* May memory carry a mark of tl, or be in use on tl without a mark? */
 bool ss_stream_may_be_marked(const struct ss_core *core, const struct ss_timeline *tl);
 
 #endif

@@ -3,20 +3,20 @@
  * Threads that are inside a call of the runtime which waits for a stream.
  *
  * On AMD's 7.2.4 a query of a stream and a record on it return only when no other thread is inside
- * hipStreamSynchronize of that stream: the runtime holds a mutex of the stream meanwhile. So nobody
- * who only wants to know asks such a stream (ss_asking_begin in fence.c). It is busy; what has
- * completed on it is told by fences that are there already, and by the end of the wait.
+ * hipStreamSynchronize of that stream: the runtime holds a mutex of the stream meanwhile. So no
+ * thread queries such a stream only for information (ss_asking_begin in fence.c). The stream is
+ * busy; its progress is shown by fences that were recorded before, and by the end of the wait.
  *
- * Which waits hold which mutex is known of that one call. Everything else counts as if it held all
- * that it might: a wait for an event holds its stream's, a wait for the device those of all
- * streams. A command on the null stream looks at every stream that joins it, and a command on one
- * of those looks at the null stream.
+ * The mutex that a wait holds is known of that one call only. Every other call counts as if it held
+ * every mutex that it might: a wait for an event holds its stream's, a wait for the device those of
+ * all streams. A command on the null stream looks at every stream that joins it, and a command on
+ * one of those looks at the null stream.
  *
- * A thread that asks says so in `recording` before it looks for waits, and a wait says so in
- * `waiting` before it looks for threads that ask. Of two that come at the same time the wait lets
- * the other one finish first. That takes microseconds, unless the thread that asks was preempted
- * inside; then the wait goes on after some turns, and if it comes to the mutex first the one that
- * asks has to stand there until its end.
+ * A thread that asks says so in `recording` before it looks for waits, and a thread that waits says
+ * so in `waiting` before it looks for threads that ask. If both come at the same time, the wait
+ * lets the other thread finish first. That takes microseconds, unless the asking thread was
+ * preempted inside; then the wait goes on after some turns, and if it gets the mutex first the
+ * asking thread is blocked until the wait ends.
  *
  * Locks: none.
  */
@@ -26,7 +26,7 @@
 
 enum ss_waits_for { NOTHING, ONE, JOINER, NULL_STREAM, ALL };
 
-#define TURNS 64 /* that a wait leaves to a thread that asks */
+#define TURNS 64 /* turns that a wait leaves to an asking thread */
 
 /* The counter of the wait besides the stream's own; NULL: none. */
 static atomic_uint *counter(struct ss_core *core, const struct ss_waiting *w)
@@ -55,7 +55,7 @@ static enum ss_waits_for kind_of(const struct ss_timeline *tl)
 	}
 }
 
-/* ---- who asks ------------------------------------------------------------------ */
+/* ---- threads that ask ---------------------------------------------------------- */
 
 bool ss_waited(const struct ss_core *core, const struct ss_timeline *tl)
 {
@@ -70,8 +70,8 @@ bool ss_waited(const struct ss_core *core, const struct ss_timeline *tl)
 	}
 }
 
-/* What the wait for one stream does not tell, the thread has a fence tell that it records
- * afterwards (ss_waiting_serve). */
+/* If the wait for one stream does not show the progress, the waiting thread records a fence
+ * afterwards, which shows it (ss_waiting_serve). */
 bool ss_wait_tells(const struct ss_core *core, const struct ss_timeline *tl, uint64_t n)
 {
 	if (atomic_load(&tl->waiting))
@@ -79,9 +79,9 @@ bool ss_wait_tells(const struct ss_core *core, const struct ss_timeline *tl, uin
 	return atomic_load(&tl->told) >= n && ss_waited(core, tl);
 }
 
-/* ---- who waits ------------------------------------------------------------------ */
+/* ---- threads that wait ---------------------------------------------------------- */
 
-/* Is a thread inside that asks a stream of which this wait may hold the mutex? */
+/* Is a thread inside a query of a stream whose mutex this wait may hold? */
 static bool asked(struct ss_core *core, const struct ss_waiting *w)
 {
 	const struct ss_timeline *null = __atomic_load_n(&core->order->dev[w->dev].null,

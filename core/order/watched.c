@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records of events, and waits and queries of them: what watched.h does not inline.
+ * Records of events, and waits and queries of them: the cases that watched.h does not inline.
  *
  * Locks: the bit SS_EVENT_LOCKED of an event, then timeline->lock.
  */
@@ -47,7 +47,8 @@ struct ss_token ss_record_begin_beside(struct ss_core *core, void *event, struct
 	return t;
 }
 
-/* Another thread is or was at the event, it has no clock, or the call failed. */
+/* For a record beside another thread at the event, a record without a clock, or a call that
+ * failed. */
 void ss_record_end_beside(struct ss_event *e, bool ok)
 {
 	uint32_t state = ss_event_lock(e) - SS_EVENT_INFLIGHT;
@@ -81,8 +82,8 @@ bool ss_event_lock_beside(struct ss_core *core, struct ss_event *e, uint64_t gen
 	return false;
 }
 
-/* Whether the runtime waits for the stream or for the event alone is not known, so the stream
- * counts as waited for. Without a clock it is not known which stream that is. */
+/* The runtime may wait for the stream or for the event alone, so the stream counts as waited
+ * for. Without a clock the stream of the event is not known. */
 struct ss_token ss_event_wait_begin(struct ss_core *core, void *event)
 {
 	struct ss_token t = ss_event_sync_begin(core, event);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The watched calls of events: begin and end of hipEventRecord and hipStreamWaitEvent, and the
- * begin of hipEventSynchronize and hipEventQuery, which ss_sync_end() ends. What they grant is in
- * event.h, and how a pair is called in core.h. The handlers of the preload run them with every
+ * begin of hipEventSynchronize and hipEventQuery, which ss_sync_end() ends. event.h describes what
+ * these calls grant, core.h how a pair is called. The handlers of the preload run them with every
  * call, so the usual case is inlined; watched.c has all others.
  *
  * Locks: the bit SS_EVENT_LOCKED of an event, then timeline->lock.
@@ -23,7 +23,7 @@ __attribute__((cold)) struct ss_token ss_record_begin_beside(struct ss_core *cor
 							     struct ss_timeline *tl);
 __attribute__((cold)) void ss_record_end_beside(struct ss_event *e, bool ok);
 
-/* Writes the clock: where tl is now, and what it has seen. Event locked. */
+/* Writes the clock: tl's position, and the positions that tl has seen. Event locked. */
 SS_INLINE void ss_event_read_clock(struct ss_event *e, struct ss_timeline *tl)
 {
 	ss_event_next_gen(e);
@@ -32,8 +32,8 @@ SS_INLINE void ss_event_read_clock(struct ss_event *e, struct ss_timeline *tl)
 		ss_event_copy_clock(e, tl);
 }
 
-/* The usual case: the clock is valid, and no other thread is at the event. False: not so, and
- * nothing was done. */
+/* The usual case: the clock is valid, and no other thread is at the event. False: another case,
+ * and nothing was done. */
 SS_INLINE bool ss_record_begin_alone(struct ss_event *e, const void *event, struct ss_timeline *tl)
 {
 	if (unlikely(!ss_event_change(e, 0, SS_EVENT_INFLIGHT | SS_EVENT_LOCKED)))
@@ -77,7 +77,7 @@ SS_INLINE void ss_record_end(struct ss_core *core, struct ss_token *t, bool ok)
 		return;
 	if (unlikely(t->cover) && ok)
 		ss_cover_end(tl, t->cover);
-	/* The application's command has just joined what a fence would join. */
+	/* The application's command has just joined all that a fence would join. */
 	if (ok && unlikely(atomic_load_explicit(&tl->wanted, memory_order_relaxed)))
 		ss_fence_serve(core, tl, SS_FENCE_JOINING);
 }
@@ -90,8 +90,8 @@ __attribute__((cold)) uint64_t ss_event_clock_then(struct ss_event *e);
 __attribute__((cold)) bool ss_event_lock_beside(struct ss_core *core, struct ss_event *e,
 						uint64_t gen);
 
-/* The generation of the clock, if that is valid now; 0: it is not. The generation is read first,
- * since a record that begins in between changes it. */
+/* The generation of the clock, if the clock is valid now; 0: it is not. The generation is read
+ * first, since a record that begins in between changes it. */
 SS_INLINE uint64_t ss_event_clock_now(struct ss_event *e)
 {
 	uint64_t gen = atomic_load_explicit(&e->gen, memory_order_acquire);
@@ -125,7 +125,7 @@ SS_INLINE struct ss_token ss_event_begin(struct ss_core *core, void *event, int 
 	return t;
 }
 
-/* Stream x waits for what the event stood for when the call began. */
+/* Stream x waits for all work that the event covered when the call began. */
 SS_INLINE void ss_wait_grant(struct ss_core *core, struct ss_event *e, uint64_t gen,
 			     struct ss_timeline *x)
 {
@@ -146,8 +146,8 @@ SS_INLINE struct ss_token ss_wait_begin(struct ss_core *core, void *event, struc
 	return t;
 }
 
-/* Will a record that nobody sees here end the wait, for one another process's? It may need what a
- * thread of this process does next. */
+/* Will a record end the wait that this process does not see, for one another process's? Such a
+ * record may need the next call of a thread of this process. */
 SS_INLINE bool ss_wait_unseen(const struct ss_token *t)
 {
 	const struct ss_event *e = t->a;
@@ -165,7 +165,7 @@ SS_INLINE void ss_wait_end(struct ss_core *core, struct ss_token *t, bool ok)
 		ss_wait_grant(core, t->a, t->gen, t->b);
 }
 
-/* Proves the work in front of `event` (hipEventQuery). */
+/* Proves the completion of all work before `event` (hipEventQuery). */
 SS_INLINE struct ss_token ss_event_sync_begin(struct ss_core *core, void *event)
 {
 	return ss_event_begin(core, event, SS_TOKEN_EVENT);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Allocation: what the hot path did not serve. The stream's shelf is asked first; everything else
- * goes through the ladder.
+ * Allocation: requests that the hot path did not serve. The stream's shelf is asked first;
+ * everything else goes through the ladder.
  *
  * Locks: shelf->lock.
  */
@@ -36,11 +36,13 @@ static void hand_out(struct ss_request *r, struct ss_shelf *q, size_t size, bool
 		ss_tell_growth(core);
 }
 
-/* A block that the null stream takes because its next command joins the blocking streams may at
- * once be used on another blocking stream, which waits for the null stream, but for nothing if no
- * command stands there. The runtime's own hipMallocAsync joins at this point, so we may, whoever
- * waits for the stream: without the record each round of a loop would need new memory. One record
- * covers every free before it. False: it cannot be recorded now, and the block stays free. */
+/* The null stream may take a block because its next command joins the blocking streams. The
+ * block may then be used at once on another blocking stream. That stream waits for the null
+ * stream, but if no command was enqueued there, it waits for nothing. So a fence is recorded on
+ * the null stream. The runtime's own hipMallocAsync joins at this point, so this call may join,
+ * too, even if a thread waits for the stream. Without the record each round of a loop would need
+ * new memory. One record covers every free before it. False: no fence can be recorded now, and
+ * the block stays free. */
 static bool null_joins(struct ss_core *core, struct ss_timeline *tl, const struct ss_block *b)
 {
 	if (b->slot != ss_timeline_slot(tl) || b->n <= ss_timeline_commanded(tl) ||
@@ -49,8 +51,8 @@ static bool null_joins(struct ss_core *core, struct ss_timeline *tl, const struc
 	return ss_fence_request(core, tl, UINT64_MAX, SS_FENCE_OWN);
 }
 
-/* The block was counted as handed out: by its shelf, as one of the stream's own, or by the
- * ladder. */
+/* Undoes the allocation of r->block. The block was counted as handed out: by its shelf, as one
+ * of the stream's own, or by the ladder. */
 static void put_back(struct ss_request *r)
 {
 	struct ss_pool_stats *st = &r->pool->st;
@@ -65,7 +67,7 @@ static void put_back(struct ss_request *r)
 	ss_pool_unlock(r->pool);
 }
 
-/* Nothing could make room for that. */
+/* The request fails at once, because nothing could make room for that size. */
 static enum ss_status fail_impossible(struct ss_request *r)
 {
 	ss_pool_lock(r->pool);
@@ -76,8 +78,8 @@ static enum ss_status fail_impossible(struct ss_request *r)
 	return SS_ERR_NOMEM;
 }
 
-/* Is that more than the program allowed the pool? Threads that ask at the same time may get past
- * it, up to the frame in which it lies. */
+/* Would the request exceed the maximum that the program set for the pool? Threads that ask at
+ * the same time may exceed the maximum, but only up to the end of its frame (SS_FRAME). */
 static bool over_max(struct ss_pool *pool, uint64_t size)
 {
 	uint64_t max = atomic_load_explicit(&pool->mem.max_bytes, memory_order_relaxed);
@@ -91,7 +93,7 @@ static bool wants_whole(const struct ss_core *core, size_t size)
 	return core->opt.ipc_whole && size >= core->opt.ipc_whole;
 }
 
-/* Begins a request for `size` bytes. An error is the result of the call. */
+/* Begins a request for `size` bytes. Any status but SS_OK is the result of the call. */
 SS_INLINE enum ss_status begin(struct ss_request *r, struct ss_pool *pool, struct ss_timeline *tl,
 			       size_t size)
 {
@@ -122,7 +124,7 @@ enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool, struct
 	struct ss_request r;
 	enum ss_status s;
 
-	/* Memory of hipMalloc has completed, and is on a backing that can be exported. */
+	/* Memory of hipMalloc has completed, and its backing can be exported. */
 	if (unlikely(wants_whole(core, size)) && pool->is_default)
 		return ss_alloc_classic(core, pool->mem.dev, size, out);
 	s = begin(&r, pool, tl, size);
@@ -135,7 +137,7 @@ enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool, struct
 	if (!r.block && (s = ladder(&r)) != SS_OK)
 		return s;
 	if (unlikely(ss_timeline_kind(tl) == SS_TL_NULL) && !null_joins(core, tl, r.block)) {
-		/* A capture forbids it: only completed or new memory will do. */
+		/* A capture forbids the fence, so only completed or new memory can be used. */
 		put_back(&r);
 		r = (struct ss_request){.pool = pool,
 					.size = r.size,
@@ -174,7 +176,7 @@ enum ss_status ss_alloc_current(struct ss_core *core, struct ss_timeline *tl, si
 	struct ss_pool *pool = ss_pool_current(core, dev);
 	enum ss_status s;
 
-	/* A default pool is never destroyed, so nobody need count who uses it. */
+	/* A default pool is never destroyed, so its users need not be counted. */
 	if (likely(pool == ss_pool_default(core, dev)))
 		return pool ? ss_alloc_async(core, pool, tl, size, out) : SS_ERR_NO_DEVICE;
 	pool = enter_current(core, dev);
@@ -240,12 +242,12 @@ static enum ss_status alloc_guarded(struct ss_pool *pool, struct ss_timeline *tl
 	s = ss_guarded_block(&r);
 	if (s != SS_OK)
 		return s;
-	/* What goes then goes as soon as it can. */
+	/* When a guarded block is freed, its memory is released as soon as possible. */
 	ss_decay_each_sync(core, pool->mem.dev);
 	if (tl)
 		ss_uncover(tl);
 	hand_out(&r, q, size, !tl, tl ? ss_timeline_native(tl) : NULL, out);
-	r.block->exported = true; /* nobody gets these bytes after its free */
+	r.block->exported = true; /* these bytes are never reused after the free */
 	return SS_OK;
 }
 

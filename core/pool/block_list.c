@@ -2,9 +2,9 @@
 /*
  * A copy of all live blocks, for the dump of a running process.
  *
- * While the shelves of a pool are frozen, no block of it becomes live on the hot path and none is
- * freed. A thread may still split or merge free blocks that it has taken out of all structures.
- * Where the walk finds no block because of that, it goes on grain by grain.
+ * While the shelves of a pool are frozen, the hot path neither hands out nor frees a block of the
+ * pool. A thread may still split or merge free blocks that it has taken out of all structures. The
+ * walk may therefore find no block at an address; then it goes on grain by grain.
  *
  * Locks: one pool's at a time, with its shelves frozen.
  */
@@ -58,7 +58,7 @@ static void copy_segment(struct copy *c, struct ss_pool *pool, const struct ss_s
 	}
 }
 
-/* Counts what there was no room for. */
+/* Copies the live blocks of the pool. Blocks for which there is no room are only counted. */
 static void copy_pool(struct copy *c, struct ss_pool *pool)
 {
 	if (!ss_reserved(pool))
@@ -73,8 +73,8 @@ static void copy_pool(struct copy *c, struct ss_pool *pool)
 	ss_pool_unlock(pool);
 }
 
-/* No memory is allocated with locks held, so how much is needed is counted first. Other threads may
- * have allocated more blocks by then. */
+/* No memory is allocated with locks held, so a first walk counts the blocks. Other threads may
+ * have allocated more blocks by then, so the walk is repeated until there is enough room. */
 size_t ss_blocks_list(struct ss_core *core, struct ss_block_entry **out)
 {
 	struct copy c = {0};

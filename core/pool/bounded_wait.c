@@ -1,32 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How an allocation waits for frees in flight: in naps, for a bounded time, and never while the
- * device may need the host. growth_wait.c says when.
+ * How an allocation waits for pending frees: in naps, for a bounded time, and never while the
+ * device may need the host. growth_wait.c says when an allocation waits.
  *
- * Waiting costs nothing as long as the device has enough to do behind the point that is waited for.
- * But the work in front of a fence may itself wait for what this thread does next. So a wait ends
- * when nothing has completed for some time. Each wait for nothing makes the next ones shorter, and
- * a wait that helped takes one such failure back. That alone would forget a stream that stands
- * still whenever another one moves. So all waits for nothing share a budget, which grows with the
- * time that the process has run, and when it is spent waits are brief. They do not end, because a
- * host that is ahead without any wait soon takes many times what it needs. No wait is inside the
- * runtime: fences are polled.
+ * A wait costs nothing as long as the device has enough work after the fence that is waited for.
+ * But the work before a fence may itself wait for the next call of this thread. So a wait ends when
+ * nothing has completed for some time. Each failed wait makes the next waits shorter, and a wait
+ * that helped takes one such failure back. With these two rules alone, a stream that stands still
+ * would be forgotten whenever another stream progresses. So all failed waits share a budget, which
+ * grows with the running time of the process. When the budget is spent, waits are brief. Waits do
+ * not stop altogether, because a host that is ahead of the device and never waits soon takes many
+ * times the memory that it needs. No wait is inside the runtime: fences are polled.
  *
  * Locks: the pool's. None while waiting.
  */
 #include "core/pool/request.h"
 
-/* A wait lasts so long without anything completing, since a busy machine alone may take that, */
+/* A wait ends after QUIET_US without a completion, since a busy machine alone may take that
+ * long, plus QUIET_TIMES the longest time that passed lately between two completions. */
 #define QUIET_US 50000
-#define QUIET_TIMES 4 /* and as many times as long as anything took lately */
+#define QUIET_TIMES 4 /* times the recent gap between completions */
 #define MOST_FAILED 16
-/* The budget of the streams: so much to begin with, and this part of the time since then. That of
- * hipMalloc begins with the longest wait instead, because the real hipFree would have waited. */
+/* The budget of the streams: BUDGET_US to begin with, and one part in BUDGET_PART of the time
+ * since then. The budget of hipMalloc begins with the longest wait instead, because the real
+ * hipFree would have waited. */
 #define BUDGET_US 100000
 #define BUDGET_PART 20
-#define BRIEF_US 5000 /* when it is spent a wait lasts so long at most */
-/* A nap: this part of the wait so far, between the two limits. What a nap is too long, the device
- * may stand idle. */
+#define BRIEF_US 5000 /* longest wait when the budget is spent */
+/* A nap lasts one part in NAP_PART of the wait so far, between the two limits. The device may
+ * stand idle for as long as a nap is too long. */
 #define NAP_PART 64
 #define NAP_US 5
 #define LONGEST_NAP_US 1000
@@ -41,13 +43,13 @@ bool ss_wait_safe(struct ss_core *core)
 	return !ss_order_capturing(core) && !ss_host_ask(core);
 }
 
-/* In all. */
+/* The longest that one allocation waits. */
 static uint64_t longest_us(const struct ss_core *core)
 {
 	return core->opt.growth_wait_ms * 1000;
 }
 
-/* ---- what waits for nothing may cost ---------------------------------------- */
+/* ---- the cost of failed waits ----------------------------------------------- */
 
 void ss_waits_init(struct ss_core *core)
 {
@@ -76,7 +78,7 @@ void ss_wait_failed(struct ss_core *core, bool stream, unsigned failed, uint64_t
 	struct ss_waits *w = &core->pools->waits[stream];
 
 	atomic_fetch_add(&w->spent_us, us);
-	/* Threads that waited together have failed once. */
+	/* Threads that waited together count as one failure. */
 	if (failed < MOST_FAILED)
 		atomic_compare_exchange_strong(&w->failed, &failed, failed + 1);
 }
@@ -93,8 +95,8 @@ void ss_wait_worked(struct ss_request *r)
 
 /* ---- a wait ------------------------------------------------------------------- */
 
-/* How long nothing may complete. A wait that has begun may take that, though less is left: a
- * shorter one would not help where commands take long. */
+/* How long a wait may go on without a completion. A wait that has begun may take that long even
+ * if less of the budget is left: a shorter wait would not help where commands take long. */
 static uint64_t quiet_us(const struct ss_request *r)
 {
 	struct ss_pool *pool = r->pool;
@@ -104,7 +106,7 @@ static uint64_t quiet_us(const struct ss_request *r)
 
 	if (r->wait.brief)
 		return ss_min(lately, BRIEF_US) >> failed;
-	/* So that one which was given up for the longest time has failed, too. */
+	/* The minimum lets a wait that lasted the longest allowed time count as failed, too. */
 	return ss_min(ss_max((QUIET_US + QUIET_TIMES * lately) >> failed, lately),
 		      longest_us(core));
 }
@@ -137,7 +139,7 @@ bool ss_wait_nap(struct ss_request *r, bool moved)
 	if (r->wait.over)
 		ss_wait_failed(core, r->tl, r->wait.failed, stood);
 	r->wait.over |= r->wait.us >= longest_us(core);
-	/* What another thread enqueues meanwhile may need this one. */
+	/* Another thread may meanwhile have enqueued work that needs this thread. */
 	r->wait.over |= ss_order_capturing(core) || ss_host_needed(core);
 	if (r->wait.over)
 		return false;

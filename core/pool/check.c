@@ -14,7 +14,7 @@ struct checker {
 	uint64_t live, rest;
 };
 
-/* `home`: of its blocks; 0: any. */
+/* `home`: the slot of the stream that owns the blocks; 0: any. */
 static void check_index(struct checker *c, const struct ss_free_index *x, uint32_t slot,
 			uint32_t home)
 {

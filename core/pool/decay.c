@@ -1,46 +1,46 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When idle memory is released. Where a threshold, a trim or the end of a pool says so, the next
- * synchronization does it. Else memory decays: a watcher (ss_decay_watch) releases it when it was
- * idle for SOMASHIM_DECAY_MS. A free tells the watcher of idle memory; it then looks, which dates
- * what has completed, and looks again when that is old enough.
+ * When idle memory is released. If a threshold, a trim or the end of a pool asks for it, the next
+ * synchronization releases the memory. Otherwise memory decays: a watcher (ss_decay_watch) releases
+ * memory that was idle for SOMASHIM_DECAY_MS. A free tells the watcher of idle memory. The watcher
+ * then looks, which dates the completed memory, and looks again when that memory is old enough.
  *
- * Where a release waits for the device, the device has to be idle: the application has just waited
- * for all of it, or every stream, asked one by one, has nothing left to do. Nobody waits here, and
- * nothing is enqueued. If the device is busy when memory is due, the memory is overdue: the watcher
- * asks again, and synchronizations look as well, because the device may be idle just then.
+ * If a release waits for the device, the device must be idle first: the application has just waited
+ * for all of it, or every stream, queried one by one, was idle. This file never waits and enqueues
+ * nothing. If the device is busy when memory is due, the memory is overdue: the watcher asks again,
+ * and synchronizations look as well, because the device may be idle at that moment.
  *
- * Locks: those of what it calls, one at a time.
+ * Locks: those of the functions that it calls, one at a time.
  */
 #include "core/shelf/fast_path.h"
 #include "core/pool/release.h"
 
-#define LOOKS 4       /* in the span of decay: idle memory stays a fourth of it longer at most */
-#define RETRY_MS 10   /* until overdue memory is tried again, at least, */
-#define RETRY_TIMES 6 /* and up to 2^6 times as long */
-/* Bytes that go in one call: whoever waits for the watcher does not wait long */
+#define LOOKS 4       /* per decay time; so idle memory stays up to a fourth of it longer */
+#define RETRY_MS 10   /* ms: the shortest time until overdue memory is tried again, */
+#define RETRY_TIMES 6 /* which doubles up to so many times */
+/* Bytes released in one call, so that a thread that waits for the watcher does not wait long. */
 #define AT_ONCE (1ull << 30)
 
-/* Why synchronizations of a device are reported. */
+/* The reasons for which synchronizations of a device are reported. */
 enum {
-	WANTED = 1,    /* something is to go at any of them */
+	WANTED = 1,    /* any synchronization releases something */
 	OVERDUE = 2,   /* memory is due, and the device was busy */
 	UNWATCHED = 4, /* there is no watcher */
 };
 
 struct look {
 	uint64_t now;
-	bool ages;              /* memory goes for its age, too */
-	bool device_idle;       /* all memory may go */
-	bool needs_idle_device; /* something has to go whose release waits for the device, */
-	bool free_to_release;   /* or whose release does not */
-	uint64_t byte_limit;    /* that may go of each pool for its age; 0: all */
+	bool ages;              /* memory is released for its age, too */
+	bool device_idle;       /* all memory may be released */
+	bool needs_idle_device; /* some due memory is released only while the device is idle */
+	bool free_to_release;   /* some due memory is released without a wait */
+	uint64_t byte_limit;    /* released for age from each pool at most; 0: all */
 	uint64_t released;      /* bytes, for their age */
-	uint64_t next_due;      /* ms: when more of what is idle now becomes due */
-	bool overdue;           /* something is due that has not gone */
+	uint64_t next_due;      /* ms: when more of the idle memory becomes due */
+	bool overdue;           /* something is due and was not released */
 };
 
-/* Looks are that far (ms) apart. */
+/* The time between two looks, in ms. */
 static uint64_t apart(const struct ss_core *core)
 {
 	return core->opt.decay_ms / LOOKS + 1;
@@ -60,7 +60,7 @@ static void release_of_pool(struct ss_pool *pool, struct look *k)
 	}
 	if (!may || !ss_reserved(pool))
 		return;
-	ss_ipc_release(pool, false); /* whatever the threshold: nobody can use it */
+	ss_ipc_release(pool, false); /* whatever the threshold: no stream can use these bytes */
 	ss_pool_lock(pool);
 	trim = pool->trim_wanted;
 	target = pool->trim_keep;
@@ -74,7 +74,7 @@ static void release_of_pool(struct ss_pool *pool, struct look *k)
 			ss_pool_release(pool, target, UINT64_MAX, SS_TRACE_TRIM_THRESHOLD);
 		return;
 	}
-	/* Some runtimes take virtual memory back only if all of a pool goes. */
+	/* Some runtimes take virtual memory back only if all of a pool is released. */
 	target = k->byte_limit && pool->mem.backing != SS_BACKING_VMM ?
 			 ss_minus(ss_reserved(pool), k->byte_limit) :
 			 0;
@@ -84,7 +84,7 @@ static void release_of_pool(struct ss_pool *pool, struct look *k)
 	ss_headroom_restore(&pool->mem);
 }
 
-/* Should memory of the pool go, if it is idle? `ages`: also for its age. */
+/* Should memory of the pool be released, if it is idle? `ages`: also for its age. */
 static bool wants_release(struct ss_pool *pool, bool ages)
 {
 	bool wants;
@@ -104,7 +104,7 @@ static bool wants_release(struct ss_pool *pool, bool ages)
 	return wants;
 }
 
-/* Is anything idle in the pool that should go? */
+/* Is anything idle in the pool that should be released? */
 static void find_idle(struct ss_pool *pool, struct look *k)
 {
 	uint64_t reserved = ss_reserved(pool);
@@ -117,7 +117,8 @@ static void find_idle(struct ss_pool *pool, struct look *k)
 		k->needs_idle_device = true;
 }
 
-/* Releases what has to go and can. Whether frees have completed nobody else asks the streams. */
+/* Releases memory that is due, as far as possible. Asks the streams whether frees have completed,
+ * because an idle program makes no other call that asks. */
 static void look(struct ss_core *core, int dev, struct look *k)
 {
 	if (!k->device_idle) {
@@ -133,8 +134,8 @@ static void look(struct ss_core *core, int dev, struct look *k)
 
 /* ---- by age ----------------------------------------------------------------------------- */
 
-/* After a look: when will more of the pool be due? A threshold knows no age, so what may go by it
- * has gone. */
+/* Computes when more of the pool will be due after a look. The threshold does not depend on age,
+ * so memory above it has been released already. */
 static void find_next(struct ss_pool *pool, struct look *k)
 {
 	uint64_t reserved = ss_reserved(pool), since, due;
@@ -143,7 +144,7 @@ static void find_next(struct ss_pool *pool, struct look *k)
 	if (reserved < ss_used(&pool->shelves) + atomic_load(&pool->kept) + SS_FRAME ||
 	    !wants_release(pool, true))
 		return;
-	/* Something in it may be free and not have completed, or another device be busy. */
+	/* A free may be pending in the pool, or another device may be busy. */
 	if (!k->device_idle || !ss_others_may_give(pool)) {
 		k->overdue = true;
 		if (!ss_may_give(pool, SS_GIVE_UNASKED))
@@ -169,8 +170,8 @@ static uint64_t look_soon(struct ss_device_pools *d)
 	return at;
 }
 
-/* Looks for old memory, too, if no other thread does; else only for what has to go at once. Returns
- * in how many ms to look again. */
+/* Looks for old memory, too, if no other thread does so; else only for memory that is due at
+ * once. Returns the time in ms until the next look. */
 static uint64_t look_by_age(struct ss_core *core, int dev, struct look *k)
 {
 	struct ss_device_pools *d = ss_device_pools(core, dev);
@@ -188,11 +189,11 @@ static uint64_t look_by_age(struct ss_core *core, int dev, struct look *k)
 	SS_POOLS_EACH(pool, core, dev)
 		find_next(pool, k);
 	if (k->overdue && k->released) {
-		k->next_due = k->now; /* the rest goes at once */
+		k->next_due = k->now; /* release the rest at once */
 	} else {
 		d->retries = k->overdue ? ss_min(d->retries + 1, RETRY_TIMES + 1) : 0;
 		ss_order_report(core, dev, OVERDUE, k->overdue);
-		/* After a bypass no question tells that the device is idle. A synchronization
+		/* After a bypass no query proves that the device is idle, but a synchronization
 		 * may. */
 		if (k->overdue && !ss_distrusted(core))
 			retry = k->now + (ss_max(apart(core), RETRY_MS) << (d->retries - 1));
@@ -218,14 +219,14 @@ uint64_t ss_decay_next(struct ss_core *core, int dev)
 
 	if (!has_memory(core, dev))
 		return UINT64_MAX;
-	/* Frees meanwhile do not make it ask the streams any earlier. */
+	/* Frees in the meantime do not make the watcher ask the streams earlier. */
 	if (again > k.now)
 		return again - k.now;
 	ss_fence_poll(core, NULL, -1);
 	return look_by_age(core, dev, &k);
 }
 
-/* ---- who is told ------------------------------------------------------------------------ */
+/* ---- the watcher ------------------------------------------------------------------------ */
 
 void ss_decay_watch(struct ss_core *core, ss_decay_waker *wake, void *arg)
 {
@@ -238,7 +239,7 @@ void ss_decay_watch(struct ss_core *core, ss_decay_waker *wake, void *arg)
 		ss_decay_notify(core);
 }
 
-/* Has the watcher look in `ms`; UINT64_MAX: nothing will be due. */
+/* Makes the watcher look in `ms`; UINT64_MAX: nothing will be due. */
 static void wake_in(struct ss_core *core, uint64_t ms)
 {
 	ss_decay_waker *wake = atomic_load(&core->pools->wake);
@@ -277,7 +278,7 @@ void ss_decay_synchronized(struct ss_core *core, int dev, bool idle)
 
 	if (!has_memory(core, dev))
 		return;
-	/* A stream that was destroyed may still run. Only a device-wide wait waits for it. */
+	/* A destroyed stream may still run. Only a device-wide wait waits for it. */
 	k.device_idle = idle && !ss_zombies_poll(core, dev);
 	if (why & (OVERDUE | UNWATCHED) &&
 	    (!core->opt.decay_ms || k.now >= atomic_load(&d->next_look))) {

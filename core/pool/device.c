@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Devices: the pools that each begins with, its peers, its reset, and what it looks like from
- * outside.
+ * Devices: the first pools of each device, its peers, its reset, and the figures that a program
+ * sees.
  *
  * Locks: pools->lock, then pool locks one at a time.
  */
@@ -22,7 +22,7 @@ void ss_device_current_changed(struct ss_core *core, int dev)
 	struct ss_device_pools *d = ss_device_pools(core, dev);
 	struct ss_pool *pool = atomic_load(&d->current), *classic = atomic_load(&d->classic);
 
-	/* With a maximum there is more to ask. */
+	/* A pool with a maximum needs one more check, so it is not for the hot path. */
 	atomic_store(&core->fast->current[dev],
 		     pool && !atomic_load(&pool->mem.max_bytes) ? &pool->shelves : NULL);
 	atomic_store(&core->fast->frees[dev], pool && pool->is_default);
@@ -58,7 +58,8 @@ static void device_init(struct ss_core *core, int dev)
 	pthread_mutex_unlock(&core->pools->lock);
 }
 
-/* The pool in *at, which is one of those of dev. They are made at the first use of the device. */
+/* The pool in *at, which is one of dev's pools. The pools are made at the first use of the
+ * device. */
 static struct ss_pool *pool_of(struct ss_core *core, int dev, const _Atomic(struct ss_pool *) *at)
 {
 	struct ss_pool *pool = atomic_load_explicit(at, memory_order_acquire);
@@ -100,13 +101,13 @@ void ss_device_initial(struct ss_pool *pool)
 	struct ss_device_pools *d = ss_device_pools(core, dev);
 	struct ss_growth growth = {.align = SS_GRAIN, .slot = SS_SLOT_COMPLETED};
 
-	/* A pool that the program made may be gone soon, or not be allowed as much. */
+	/* A pool that the program made may be destroyed soon, or have a lower maximum. */
 	if (atomic_load_explicit(&d->initial_done, memory_order_relaxed) ||
 	    !core->opt.initial.set || !(pool->classic || pool->is_default) ||
 	    atomic_exchange(&d->initial_done, true))
 		return;
 	growth.size = ss_amount_bytes(&core->opt.initial, core->info[dev].total_bytes);
-	/* It is a wish: if the device is too full, growing on demand goes on. */
+	/* The reservation is a wish: if the device is too full, pools grow on demand. */
 	if (growth.size && ss_memory_grow(&pool->mem, &growth) != SS_OK && core->watch.log)
 		fprintf(core->watch.log,
 			"somashim: SOMASHIM_INITIAL: device %d has no %" PRIu64
@@ -116,7 +117,7 @@ void ss_device_initial(struct ss_pool *pool)
 	ss_decay_wake(core);
 }
 
-/* ---- from outside ---------------------------------------------------------------------- */
+/* ---- figures for the program ----------------------------------------------------------- */
 
 uint64_t ss_idle_bytes(struct ss_core *core, int dev)
 {
@@ -133,13 +134,14 @@ uint64_t ss_limit_of(struct ss_core *core, int dev, uint64_t total_bytes)
 {
 	uint64_t limit = core->opt.limit.bytes;
 
-	/* The device may have more than its total (APUs), and percents are of what it has. */
+	/* The device may have more memory than its total (APUs), and percents count all of its
+	 * memory. */
 	if (core->opt.limit.percent > 0 && ss_pool_default(core, dev))
 		limit = ss_device_memory(core, dev)->limit;
 	return limit && limit < total_bytes ? limit : total_bytes;
 }
 
-/* Does the device have more than its total? Some APUs do. */
+/* Does the device have more memory than its total? Some APUs do. */
 static bool exceeds_total(struct ss_device_memory *d, uint64_t free_bytes, uint64_t total_bytes)
 {
 	if (free_bytes > total_bytes || atomic_load(&d->reserved) > total_bytes)
@@ -154,15 +156,17 @@ void ss_mem_info(struct ss_core *core, int dev, uint64_t *free_bytes, uint64_t *
 
 	if (!is_device(core, dev))
 		return;
-	/* Programs size what they will need before they allocate. */
+	/* Programs compute their needs from these figures before they allocate, so the limit
+	 * must be known. */
 	if (core->opt.limit.set)
 		(void)ss_pool_default(core, dev);
 	d = ss_device_memory(core, dev);
-	/* Memory that sleeps is the process's, which takes it back when it likes. */
+	/* The device counts memory of a sleeping process as free, but the process may take it
+	 * again at any time. */
 	*free_bytes = ss_minus(*free_bytes, atomic_load(&d->asleep));
 	*total_bytes = ss_limit_of(core, dev, total);
 	idle = ss_idle_bytes(core, dev);
-	/* Memory that comes and goes meanwhile may be in both figures. */
+	/* Memory that changes hands in the meantime may be in both figures. */
 	if (exceeds_total(d, *free_bytes, total))
 		*free_bytes += idle;
 	else
@@ -182,11 +186,11 @@ enum ss_status ss_device_add_peers(struct ss_core *core, int dev, uint64_t peers
 
 	if (!is_device(core, dev))
 		return SS_ERR_NO_DEVICE;
-	atomic_fetch_or(&ss_device_pools(core, dev)->peers, peers); /* for pools to come */
+	atomic_fetch_or(&ss_device_pools(core, dev)->peers, peers); /* for later pools */
 	pool = ss_pool_classic(core, dev);
 	if (!pool)
 		return SS_ERR_NO_DEVICE;
-	/* A pool that goes with a reset needs nothing: the next one has the peers. */
+	/* A pool that ends with a reset needs nothing: the next pool has the peers. */
 	if (!ss_pool_ref(pool))
 		return SS_OK;
 	if (atomic_load(&ss_device_pools(core, dev)->classic) == pool)
@@ -247,7 +251,7 @@ void ss_unmap(struct ss_core *core, int dev)
 		ss_memory_unmap_all(&pool->mem);
 }
 
-/* From now on nobody finds the pools of dev. New default pools are made at the next use. */
+/* Takes the pools of dev off all lists. New default pools are made at the next use. */
 static void unlist_pools(struct ss_core *core, int dev)
 {
 	struct ss_device_pools *d = ss_device_pools(core, dev);
@@ -259,7 +263,7 @@ static void unlist_pools(struct ss_core *core, int dev)
 	atomic_store(&d->current, NULL);
 	ss_device_current_changed(core, dev);
 	for (pool = core->pools->list; pool; pool = pool->next)
-		/* It ends when it is left. */
+		/* The pool ends when its last user leaves. */
 		if (pool->mem.dev == dev && !atomic_exchange(&pool->dying, true))
 			ss_table_remove(&core->pools->by_handle, &pool->link);
 	pthread_mutex_unlock(&core->pools->lock);
@@ -267,10 +271,10 @@ static void unlist_pools(struct ss_core *core, int dev)
 
 static void reset_pool(struct ss_pool *pool, bool idle)
 {
-	/* Another thread has made it meanwhile. */
+	/* Another thread has made a new pool meanwhile. */
 	if (!atomic_load(&pool->dying))
 		return;
-	/* A thread that maps or gives access just now comes to its end first. */
+	/* A thread that maps memory or gives access to it now finishes first. */
 	if (ss_memory_claim(&pool->mem, true, NULL)) {
 		ss_stats_ended(pool);
 		ss_pool_drop_memory(pool, idle ? SS_DROP_OUTLIVES : SS_DROP_FORGET);
@@ -285,7 +289,8 @@ void ss_device_reset_begin(struct ss_core *core, int dev, bool idle)
 	if (!is_device(core, dev))
 		return;
 	d = ss_device_pools(core, dev);
-	/* What another thread got now would go with the real reset, and the pool would not know. */
+	/* Memory that another thread gets now would vanish with the real reset, unknown to the
+	 * pool. */
 	ss_growth_forbid(core, dev);
 	unlist_pools(core, dev);
 	SS_POOLS_EACH(pool, core, dev)

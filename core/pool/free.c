@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Free: what the hot path did not serve.
+ * Free: calls that the hot path did not serve.
  *
  * Locks: shelf->lock; the pool's for hipFree that did not wait.
  */
@@ -8,8 +8,9 @@
 #include "core/pool/reclaim.h"
 #include "core/pool/release.h"
 
-/* Takes the block that was found from its owner, if it is live. It may have been freed meanwhile,
- * and its descriptor be another live block's, which this free is not about. */
+/* Takes the block that was found from its owner, if the block is live. Another thread may have
+ * freed it meanwhile; its descriptor may then belong to another live block, and this free must
+ * leave that block alone. */
 static bool claim(const struct ss_found *f)
 {
 	struct ss_pool *pool = f->pool;
@@ -31,7 +32,7 @@ static bool claim(const struct ss_found *f)
 	return mine;
 }
 
-/* Counts the free of b, which was claimed. `completed`: every access is over. */
+/* Counts the free of b, which was claimed. `completed`: every access to b has completed. */
 static void account(struct ss_pool *pool, struct ss_shelf *q, struct ss_block *b,
 		    const void *stream, bool completed)
 {
@@ -63,9 +64,9 @@ enum ss_status ss_free_stream(struct ss_core *core, const struct ss_found *f,
 	if (unlikely(b->front))
 		b = ss_front_join(pool, b);
 	if (unlikely(ss_nearly_full(core, ss_timeline_device(tl))) && ss_fence_room(core, tl)) {
-		/* A position that no other free can have, so that the fence stands for exactly
-		 * this one: streams may wait for it where the pool's policy allows that, and
-		 * the host before it reports out of memory. */
+		/* This position belongs to this free alone, so the fence covers exactly this
+		 * free. Streams may wait for such a fence where the pool's policy allows it, and
+		 * so may the host before it reports out of memory. */
 		b->n = ss_position_alone(tl);
 		ss_uncover(tl);
 		ss_fence_request(core, tl, b->n, SS_FENCE_EXACT);
@@ -87,8 +88,8 @@ enum ss_status ss_free_stream(struct ss_core *core, const struct ss_found *f,
 
 /* ---- hipFree ------------------------------------------------------------------------ */
 
-/* Does a wait for every stream that we know prove the block completed? It says nothing about
- * destroyed streams, those that nobody saw created, nor streams of other devices. */
+/* Does a wait for every known stream prove that the block has completed? The wait says nothing
+ * about destroyed streams, streams whose creation was not seen, and streams of other devices. */
 static bool proves(struct ss_core *core, const struct ss_pool *pool, bool wide)
 {
 	int dev = pool->mem.dev;
@@ -98,7 +99,8 @@ static bool proves(struct ss_core *core, const struct ss_pool *pool, bool wide)
 	return !(ss_order_visited(core) >> dev & 1) && !(ss_access(pool) & ~(1ull << dev));
 }
 
-/* Into the completed ranges, or marked with everything that the device's streams have enqueued. */
+/* Adds the block to the completed ranges, or marks it with everything that the device's streams
+ * have enqueued. */
 static void free_marked(struct ss_pool *pool, struct ss_block *b, bool completed)
 {
 	ss_pool_lock(pool);
@@ -111,10 +113,10 @@ static void free_marked(struct ss_pool *pool, struct ss_block *b, bool completed
 	ss_pool_unlock(pool);
 }
 
-/* An exported block becomes a gap. If nothing is left of its segment it goes now: the real hipFree
- * waits for the device, as this call would have without us. A call that must not wait leaves that
- * to a later one. Where giving back does not wait, or is seen (a guarded segment), the block stays
- * until every use is over. */
+/* An exported block becomes a gap. If nothing else is left of its segment, the segment is
+ * released now: the real hipFree waits for the device, as this call would have without somashim.
+ * A call that must not wait leaves the release to a later one. If the release does not wait, or
+ * is seen (a guarded segment), the block stays until every use of it has completed. */
 static void free_exported(struct ss_pool *pool, struct ss_block *b, bool completed, bool may_wait)
 {
 	if (!completed && (!ss_release_waits(&pool->mem) || b->seg->chunk)) {
@@ -122,14 +124,14 @@ static void free_exported(struct ss_pool *pool, struct ss_block *b, bool complet
 		free_marked(pool, b, false);
 		return;
 	}
-	ss_pool_ref(pool); /* it cannot be gone: the block is in no index yet */
+	ss_pool_ref(pool); /* the pool is still there: the block is in no index yet */
 	ss_ipc_keep(pool, b);
 	if ((may_wait && ss_others_may_give(pool)) || ss_may_give(pool, SS_GIVE_UNASKED))
 		ss_ipc_release(pool, false);
 	ss_pool_unref(pool);
 }
 
-/* `may_wait`: the call waits for the device, or joins its streams, without us too. */
+/* `may_wait`: natively the call waits for the device, or joins its streams. */
 static enum ss_status free_everywhere(struct ss_core *core, const struct ss_found *f,
 				      struct ss_token *waited, bool may_wait)
 {
@@ -137,7 +139,7 @@ static enum ss_status free_everywhere(struct ss_core *core, const struct ss_foun
 	struct ss_pool *pool = f->pool;
 	struct ss_block *b = f->block;
 	struct ss_timeline *null;
-	int dev = f->device; /* the pool may end with its last block */
+	int dev = f->device; /* read before the pool can end with its last block */
 
 	if (waited)
 		ss_sync_end(core, waited, true, false);
@@ -154,9 +156,10 @@ static enum ss_status free_everywhere(struct ss_core *core, const struct ss_foun
 		free_exported(pool, b, completed, may_wait);
 	else
 		free_marked(pool, b, completed);
-	/* The real call waits for the device, so beyond the bound of what may be under way this one
-	 * may wait where another thread waits. Else nothing would ever be known of a null stream
-	 * that others join while any thread waits for one of those. */
+	/* The real call waits for the device. So this call may wait, too, even if another thread
+	 * is waiting, when more is pending than the bound allows. Otherwise the state of a null
+	 * stream that other streams join would never be known while any thread waits for one of
+	 * those streams. */
 	if (!waited && may_wait && (null = ss_timeline_null(core, dev)))
 		ss_fence_serve(core, null, high ? SS_FENCE_OWN : SS_FENCE_JOINING);
 	if (atomic_load_explicit(&pool->dying, memory_order_acquire))
@@ -181,8 +184,8 @@ enum ss_status ss_free_found_async(struct ss_core *core, const struct ss_found *
 {
 	if (!f->classic)
 		return ss_free_stream(core, f, tl);
-	/* With SOMASHIM_IPC_WHOLE hipMallocAsync may have handed it out. So this must not wait, and
-	 * the memory is free once all streams have come past this. */
+	/* With SOMASHIM_IPC_WHOLE the block may come from hipMallocAsync. So this call must not
+	 * wait, and the memory completes once all streams have passed this point. */
 	if (core->opt.ipc_whole && f->block->request >= core->opt.ipc_whole)
 		return free_everywhere(core, f, NULL, false);
 	return SS_ERR_CLASSIC;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes in front of a block that nobody gets: they come with the block and go back with it. For
- * everybody who asks, the block starts behind them. The checker watches them, and they fill a
- * guarded segment up to the block at its end.
+ * The front: bytes before a block that no caller gets. The front is allocated and freed with its
+ * block. All callers see the block start after the front. The checker watches these bytes. In a
+ * guarded segment they fill the space before the block, which ends with the segment.
  *
  * Locks: the pool's.
  */
@@ -49,13 +49,14 @@ enum ss_status ss_guarded_block(struct ss_request *r)
 	ss_pool_lock(pool);
 	b = ss_segment_first(ss_core_of(pool), seg);
 	if (!b)
-		__builtin_unreachable(); /* the compiler cannot know */
+		__builtin_unreachable(); /* the compiler cannot see this */
 	ss_set_state(b, SS_BLOCK_QUEUED);
 	r->front = b->size - r->size;
 	r->missed = true;
 	r->grown++;
 	ss_request_serve(r, b, NULL);
-	/* It goes back when nothing is in it any more, as if it had been exported (ipc.c). */
+	/* The segment is released as soon as it is empty, as if the block had been exported
+	 * (ipc.c). */
 	seg->serial = ss_serial_new(ss_core_of(pool));
 	ss_pool_unlock(pool);
 	return SS_OK;

@@ -8,11 +8,11 @@
 #include "core/pool/release.h"
 #include "core/pool/request.h"
 
-#define MOST_MOVES 8    /* growths for one allocation that may move memory or give it back */
-#define MANY_STREAMS 64 /* asking whether a device is idle costs a fence for each */
+#define MOST_MOVES 8    /* growths for one allocation that may move or release memory */
+#define MANY_STREAMS 64 /* more make an idle check too dear: it costs a fence for each */
 
-/* Bytes that the release threshold keeps during an exchange. At most a quarter more than the used
- * peak, because segments of other sizes do not add up. */
+/* Bytes that the release threshold keeps during an exchange. They are at most a quarter more
+ * than the used peak, because segments of other sizes do not add up. */
 static uint64_t kept_by_threshold(const struct ss_pool *pool, const struct ss_view *v)
 {
 	uint64_t most = ss_min(v->used_high + v->used_high / 4, v->reserved);
@@ -27,11 +27,11 @@ uint64_t ss_growth_segment(struct ss_request *r, struct ss_view *v)
 	return ss_place_segment(r->size);
 }
 
-/* Which idle segments go back for a new one: none, all, or those that have completed and that a
- * threshold does not keep. */
+/* The idle segments that are released for a new one: none, all, or those that have completed and
+ * exceed the threshold. */
 enum giving { NOTHING, ALL_IDLE, COMPLETED };
 
-/* Can the pool grow without a new peak, if such idle segments go back for that? */
+/* Can the pool grow without a new peak, if such idle segments are released for it? */
 static bool within_peak(struct ss_request *r, enum giving giving)
 {
 	struct ss_pool *pool = r->pool;
@@ -48,15 +48,14 @@ static bool within_peak(struct ss_request *r, enum giving giving)
 	return v.reserved + want <= v.reserved_high + idle;
 }
 
-/* May idle memory go back, or move? A device that is asked completes all frees when it is idle.
- * Where nobody has to ask, a fence may tell that what this very stream freed has completed by
- * now. */
+/* May idle memory be released or moved? An idle device has completed all frees. If no query is
+ * needed, a fence may show that the stream's own frees have completed by now. */
 static bool may_move(struct ss_request *r)
 {
 	struct ss_pool *pool = r->pool;
 	struct ss_core *core = ss_core_of(pool);
-	/* hipMallocAsync on the null stream joins the blocking streams natively. hipMalloc joins
-	 * nothing. */
+	/* Natively, hipMallocAsync on the null stream joins the blocking streams. hipMalloc
+	 * joins none. */
 	bool joins = r->tl && ss_timeline_kind(r->tl) == SS_TL_NULL && !pool->classic;
 	bool unasked = ss_may_give(pool, SS_GIVE_UNASKED), any;
 
@@ -85,7 +84,7 @@ enum ss_next ss_step_cut(struct ss_request *r)
 	struct ss_view v;
 	bool fragments, yes = false;
 
-	/* A segment of the right size in exchange for idle ones fits better. */
+	/* A segment of the right size in exchange for idle segments fits better. */
 	if (!r->left_uncut || within_peak(r, NOTHING) ||
 	    (cheap_to_ask(pool) && within_peak(r, ALL_IDLE) && may_move(r) &&
 	     within_peak(r, COMPLETED)))
@@ -93,7 +92,7 @@ enum ss_next ss_step_cut(struct ss_request *r)
 	ss_pool_lock(pool);
 	ss_view(r, &v);
 	fragments = ss_place_fragments(&v, r->left_uncut, r->size);
-	/* Only if the pool cannot grow, not even by what other pools have idle. */
+	/* Cut only if the pool cannot grow, even with the memory that other pools have idle. */
 	if (!fragments || r->oom.released) {
 		r->cut = true;
 		yes = ss_look(r, NULL);
@@ -102,7 +101,8 @@ enum ss_next ss_step_cut(struct ss_request *r)
 	return yes ? SS_FOUND : SS_NEXT;
 }
 
-/* Exported segments that are over go first, and what the driver would not take before. */
+/* First releases exported segments whose blocks are all free, and retries releases that the
+ * driver refused. */
 static void retry_giving(struct ss_pool *pool)
 {
 	bool owes;
@@ -123,16 +123,16 @@ enum ss_next ss_step_grow(struct ss_request *r)
 	enum ss_status s;
 	struct ss_view v;
 
-	/* If a growth did not help, because another thread took the memory or it did not merge, the
-	 * next may not help either. In the end the pool takes memory from the device, until there
-	 * is none. */
+	/* A growth may fail to help, because another thread took the memory or because the new
+	 * memory did not merge. Then the next growth may fail as well, so the moves are limited.
+	 * After them the pool takes memory from the device, until there is none. */
 	if (r->grown < MOST_MOVES &&
 	    (pool->mem.backing == SS_BACKING_VMM || !within_peak(r, NOTHING)))
 		growth.move = may_move(r);
 	retry_giving(pool);
 	ss_pool_lock(pool);
 	if (growth.move)
-		ss_reclaim_all(pool); /* what this very stream freed may have completed by now */
+		ss_reclaim_all(pool); /* the stream's own frees may have completed by now */
 	growth.segment = ss_growth_segment(r, &v);
 	growth.waited = r->wait.us;
 	ss_pool_unlock(pool);
@@ -146,8 +146,8 @@ enum ss_next ss_step_grow(struct ss_request *r)
 	r->grown += s == SS_OK;
 	if (s == SS_OK)
 		return SS_AGAIN;
-	/* Whatever the driver refuses for, it may do it with less, and programs know what to do
-	 * without memory, but not what to do about an unknown error. */
+	/* Whatever the reason of a refusal, a smaller request may succeed. Programs can handle
+	 * out of memory, but not an unknown error. */
 	r->refused = s == SS_ERR_FAILED;
 	r->status = s;
 	return s == SS_ERR_NOMEM || r->refused ? SS_NEXT : SS_GIVE_UP;

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A device that is behind: when to wait for what was freed rather than to grow.
+ * A device that is behind the host: when an allocation waits for pending frees instead of growing.
  *
- * A host that is far ahead has freed much that the device still uses. It cannot be moved, exchanged
- * or taken by other streams yet. So before a pool grows past the most that it ever held, although
- * it has more free memory than is asked for, it waits for the oldest of that: as soon as enough has
- * completed the ladder begins anew. What was enqueued since keeps the device busy. A loop that has
- * reached its peak never waits.
+ * A host that is far ahead has freed much memory that the device still uses. That memory cannot be
+ * moved, exchanged or taken by other streams yet. A pool that has more free memory than the request
+ * needs would then grow past its peak. Instead it waits for the oldest pending frees, and as soon
+ * as enough of them have completed the ladder begins anew. Work that was enqueued since keeps the
+ * device busy. A loop that has reached its peak never waits.
  *
- * Where hipFree does not wait, a host that is ahead frees faster than the device lets go, and
- * hipMalloc, which takes only what has completed, would hold a block for every free that is
- * pending. So beyond a bound it waits for the oldest of them. The real hipFree would have waited
- * for all of it.
+ * If hipFree does not wait, a host that is ahead frees faster than the device completes. hipMalloc
+ * takes only completed memory, so it would hold a block for every pending free. So beyond a bound
+ * hipMalloc waits for the oldest pending frees. The real hipFree would have waited for all of them.
  *
  * Locks: the pool's. None while waiting.
  */
@@ -19,11 +18,11 @@
 #include "core/pool/release.h"
 #include "core/pool/request.h"
 
-#define FENCED_PART 4 /* fences stand behind so many times the bytes that are missing */
-#define MOVES_PART 2  /* of what is missing so much is worth a wait for the device */
-#define LOOKED_AT 16  /* streams that are asked between two naps; of more, these by turns */
+#define FENCED_PART 4 /* fences cover so many times the missing bytes */
+#define MOVES_PART 2  /* a wait for the device must save one part in so many of the missing bytes */
+#define LOOKED_AT 16  /* streams that are asked between two naps; more take turns */
 
-/* Bytes by which the pool would grow now; fills in the view. Pool lock held. */
+/* The bytes by which the pool would grow now; fills in the view. Pool lock held. */
 static uint64_t missing(struct ss_request *r, struct ss_view *v)
 {
 	struct ss_growth growth = {.size = r->size, .align = r->align, .slot = r->shelf->slot};
@@ -41,8 +40,8 @@ static bool sets_peak(struct ss_request *r)
 	return v.reserved + more > v.reserved_high;
 }
 
-/* Bytes of chunks that lie wholly in one free range. What merges when it completes is not seen.
- * Pool lock held. */
+/* Bytes of chunks that lie wholly in one free range. Ranges that merge only when they complete
+ * are not counted. Pool lock held. */
 static uint64_t movable(struct ss_pool *pool)
 {
 	uint64_t bytes = 0;
@@ -60,8 +59,8 @@ static uint64_t movable(struct ss_pool *pool)
 	return bytes;
 }
 
-/* Would it help if all that is free had completed: by chunks that move, so that the pool grows by
- * less, or by idle segments that go back for one of another size? Pool lock held. */
+/* Would it help if all pending frees had completed? It would if chunks move, so that the pool
+ * grows by less, or if idle segments are exchanged for one of another size. Pool lock held. */
 static bool may_exchange(struct ss_request *r)
 {
 	struct ss_memory *m = &r->pool->mem;
@@ -76,10 +75,10 @@ static bool may_exchange(struct ss_request *r)
 
 /* ---- hipMalloc ------------------------------------------------------------------- */
 
-/* hipMalloc waits if more than the largest of these is pending: */
-#define FLOOR (32ull << 20) /* bytes; growing by less does not matter */
-#define PER_STREAM 3        /* blocks of the size asked for on each stream; it uses a fourth */
-#define HIGH_PART 8         /* this part of the used peak */
+/* hipMalloc waits if the pending bytes exceed the largest of these: */
+#define FLOOR (32ull << 20) /* bytes; smaller growth does not matter */
+#define PER_STREAM 3        /* blocks of the requested size; each stream uses a fourth */
+#define HIGH_PART 8         /* one part in so many of the used peak */
 
 bool ss_much_pending(struct ss_pool *pool, uint64_t size)
 {
@@ -90,13 +89,13 @@ bool ss_much_pending(struct ss_pool *pool, uint64_t size)
 	return pool->classic && atomic_load(&pool->all.bytes) >= bytes;
 }
 
-/* ---- a stream -------------------------------------------------------------------- */
+/* ---- streams --------------------------------------------------------------------- */
 
-/* What a stream waits for: what any stream freed; or an idle device, without which nothing goes
- * back where giving back waits for it. */
+/* The target of a stream's wait: frees of any stream, or an idle device. An idle device is
+ * needed where a release waits for the device. */
 enum whom { ALL, DEVICE };
 
-/* Might that help? Pool lock held. */
+/* Might a wait for `whom` help? Pool lock held. */
 static bool might_help(struct ss_request *r, enum whom whom)
 {
 	struct ss_pool *pool = r->pool;
@@ -114,7 +113,7 @@ static bool might_help(struct ss_request *r, enum whom whom)
 	return all > mine;
 }
 
-/* Asks for fences behind enough of what was freed. */
+/* Requests fences that cover enough of the pending frees. */
 static void ask(struct ss_request *r, enum whom whom)
 {
 	struct ss_pool *pool = r->pool;
@@ -133,7 +132,7 @@ static void ask(struct ss_request *r, enum whom whom)
 
 		if (!free)
 			continue;
-		/* hipMallocAsync on the null stream joins the blocking streams natively. */
+		/* Natively, hipMallocAsync on the null stream joins the blocking streams. */
 		if (ss_fence_request(core, q->tl, n,
 				     q == r->shelf ? SS_FENCE_JOINING : SS_FENCE_LATE))
 			bytes += free;
@@ -142,7 +141,7 @@ static void ask(struct ss_request *r, enum whom whom)
 	}
 }
 
-/* Will a fence tell of something that was freed, or (*waits) the end of another thread's wait? */
+/* Will a fence, or (*waits) the end of another thread's wait, show that a free has completed? */
 static bool is_told(struct ss_request *r, enum whom whom, bool *waits)
 {
 	struct ss_core *core = ss_core_of(r->pool);
@@ -159,7 +158,7 @@ static bool is_told(struct ss_request *r, enum whom whom, bool *waits)
 	return false;
 }
 
-/* Has anything completed that r waits for? No lock held. */
+/* Has any free that r waits for completed? No lock held. */
 static bool look(struct ss_request *r, enum whom whom)
 {
 	struct ss_core *core = ss_core_of(r->pool);
@@ -179,8 +178,8 @@ static bool has_completed(const struct ss_request *r)
 	return b && ss_pool_mark_done(r->pool, SS_SLOT_ALL, b->n);
 }
 
-/* What has completed is there for r. SS_AGAIN: so the pool need not set a new peak; SS_NEXT: it
- * is not enough. Pool lock held. */
+/* Collects completed memory and looks for r's block in it. SS_AGAIN: enough completed that the
+ * pool need not set a new peak. SS_NEXT: not enough. Pool lock held. */
 static enum ss_next gather(struct ss_request *r)
 {
 	ss_reclaim_all(r->pool);
@@ -189,7 +188,8 @@ static enum ss_next gather(struct ss_request *r)
 	return (r->tl ? sets_peak(r) : ss_much_pending(r->pool, r->size)) ? SS_NEXT : SS_AGAIN;
 }
 
-/* Waits until there is enough, or nothing more to wait for. Pool lock held, dropped meanwhile. */
+/* Waits until there is enough memory, or nothing more to wait for. Pool lock held, dropped
+ * meanwhile. */
 static enum ss_next wait_for(struct ss_request *r, enum whom whom)
 {
 	struct ss_pool *pool = r->pool;
@@ -224,7 +224,7 @@ static enum ss_next try_wait(struct ss_request *r, enum whom whom)
 	ask(r, whom);
 	moved = ss_poll_some(pool);
 	ss_pool_lock(pool);
-	/* The device may have been there already. */
+	/* The device may have reached the fences already. */
 	if (moved || has_completed(r))
 		next = gather(r);
 	if (next == SS_NEXT && is_told(r, whom, &waits) && ss_wait_turn(r))

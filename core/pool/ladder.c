@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ladder: what is tried, in this order, for an allocation that was no hit. The order of the
- * rows is the whole policy.
+ * The ladder: the steps that are tried, in this order, for an allocation that was no hit. The order
+ * of the rows is the whole policy.
  *
- * Locks: none held; each step takes what it needs.
+ * Locks: none held; each step takes the locks that it needs.
  */
 #include "core/base/rent.h"
 #include "core/pool/release.h"
@@ -51,8 +51,8 @@ static void count(struct ss_pool *pool, unsigned row)
 	ss_pool_unlock(pool);
 }
 
-/* A failure leaves things as they were: what the pool grew by on the way to more goes again, where
- * nobody has to wait for that. */
+/* A failed request leaves the pool as it was: memory by which the pool grew for the request is
+ * released, unless the release would wait. */
 static enum ss_status give_up(struct ss_request *r, uint64_t reserved)
 {
 	struct ss_pool *pool = r->pool;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a pointer to its block. Everybody who wants to know whose a pointer is asks here, and hands
+ * From a pointer to its block. Every caller that needs the owner of a pointer asks here, and hands
  * the answer on.
  *
- * A live block is found without a lock: it stays what it is, for it is the caller's, and so does
- * the mark of its start. What is found is either that block or does not hold the address.
+ * A live block is found without a lock: a live block does not change, because only its caller may
+ * free it, and the mark of its start does not change either. The result either is that block or
+ * does not hold the address.
  *
- * Locks: the pool's, for what is not live.
+ * Locks: the pool's, for blocks that are not live.
  */
 #include "core/pool/pool_state.h"
 
@@ -89,15 +90,15 @@ bool ss_bytes_left(struct ss_core *core, const void *ptr, uint64_t *left)
 
 	switch (ss_find(core, ptr, &f)) {
 	case SS_OK:
-		/* The runtime's own pools, too, give out more than they are asked for. */
+		/* The runtime's own pools, too, hand out more bytes than a caller asks for. */
 		*left = ss_minus(__atomic_load_n(f.classic ? &f.block->request : &f.block->size,
 						 __ATOMIC_RELAXED),
 				 (uintptr_t)ptr - f.start);
 		return true;
 	case SS_ERR_INVALID:
-		/* In hipMalloc memory nothing is accessible there. In a pool's memory the answer is
-		 * left to the caller, because the runtime's pools keep freed memory accessible for
-		 * a while, too. */
+		/* In hipMalloc memory no byte at this address is accessible. For a pool's memory
+		 * the caller decides, because the runtime's pools, too, keep freed memory
+		 * accessible for a while. */
 		*left = 0;
 		return f.pool->classic;
 	default: return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When the device has no more memory: the last steps of the ladder, and the same for calls of the
- * runtime's own that found none.
+ * Out of memory: the last steps of the ladder, and the same steps for calls of the runtime's own
+ * that found no memory.
  *
  * Locks: pool locks one at a time; none across a driver call or a sleep.
  */
@@ -21,7 +21,7 @@ static void fence(struct ss_core *core, struct ss_timeline *tl)
 		ss_fence_request(core, tl, ss_timeline_now(tl), SS_FENCE_LATE);
 }
 
-/* Fences for all that waits in shelves, and for ALL, of one pool. */
+/* Requests fences for all pending frees of one pool, in the shelves and of ALL. */
 static void fence_everything(struct ss_pool *pool)
 {
 	struct ss_core *core = ss_core_of(pool);
@@ -38,7 +38,7 @@ static void fence_everything(struct ss_pool *pool)
 	reclaim(pool);
 }
 
-/* ---- giving back ------------------------------------------------------------------------ */
+/* ---- releasing -------------------------------------------------------------------------- */
 
 struct release {
 	int idle; /* -1: not asked yet */
@@ -46,8 +46,8 @@ struct release {
 	uint64_t given;
 };
 
-/* Where giving back waits for the whole device, a kernel that never ends would make the wait
- * endless: then only a device that is known to be idle gives. */
+/* If a release waits for the whole device, a kernel that never ends would make the wait endless.
+ * In that case memory is released only if the device is known to be idle. */
 static void release_idle(struct ss_pool *pool, struct release *r)
 {
 	if (!ss_may_give(pool, SS_GIVE_UNASKED)) {
@@ -74,7 +74,7 @@ static uint64_t givable(struct ss_core *core, int dev)
 	return bytes;
 }
 
-/* A pool at its maxSize has room only where it gives back itself. */
+/* A pool at its maxSize gets room only by releases of its own. */
 static void each_giver(struct ss_request *q, struct release *r)
 {
 	uint64_t max = atomic_load(&q->pool->mem.max_bytes);
@@ -88,8 +88,8 @@ static void each_giver(struct ss_request *q, struct release *r)
 
 /* ---- the steps ------------------------------------------------------------------------------ */
 
-/* Would the block fit if every idle byte went back? Giving back for nothing would only make the
- * next allocations slow. */
+/* Would the block fit if every idle byte were released? Releases that do not help would only
+ * make the next allocations slow. */
 static bool could_fit(struct ss_pool *pool, uint64_t size)
 {
 	struct ss_core *core = ss_core_of(pool);
@@ -99,8 +99,8 @@ static bool could_fit(struct ss_pool *pool, uint64_t size)
 	if (max && ss_used(&pool->shelves) + size > ss_round(max, SS_FRAME))
 		return false;
 	idle = givable(core, pool->mem.dev);
-	/* What is on its way back is in neither figure. Memory moves from the first to the second
-	 * only, so they are read in this order. */
+	/* Memory that is being released is in neither figure. Memory moves from the first figure
+	 * to the second only, so they are read in this order. */
 	reserved = atomic_load(&d->reserved);
 	taken = atomic_load(&d->taken);
 	if (taken > reserved)
@@ -115,7 +115,7 @@ enum ss_next ss_step_possible(struct ss_request *r)
 	struct ss_core *core = ss_core_of(r->pool);
 	int dev = r->pool->mem.dev;
 
-	/* An allocation waits once, whatever it waits for. */
+	/* An allocation has one time limit for all of its waits. */
 	if (!r->oom.end)
 		r->oom.end = ss_now_ms(core) + core->opt.oom_wait_ms;
 	ss_nearly_full_set(core, dev, true);
@@ -160,7 +160,7 @@ enum ss_next ss_step_release(struct ss_request *r)
 	return SS_AGAIN;
 }
 
-/* The smallest range of q that would do, with its mark; 0: none. */
+/* The mark of the smallest range of q that would do; 0: there is none. */
 static uint64_t waiting_mark(struct ss_shelf *q, uint64_t size)
 {
 	struct ss_block *b;
@@ -173,8 +173,8 @@ static uint64_t waiting_mark(struct ss_shelf *q, uint64_t size)
 	return n;
 }
 
-/* ReuseAllowInternalDependencies: the stream waits on the device for frees whose fences stand for
- * nothing else. */
+/* ReuseAllowInternalDependencies: the stream waits on the device for frees whose fences cover no
+ * other work. */
 enum ss_next ss_step_device_wait(struct ss_request *r)
 {
 	struct ss_pool *pool = r->pool;
@@ -195,8 +195,8 @@ enum ss_next ss_step_device_wait(struct ss_request *r)
 	return SS_NEXT;
 }
 
-/* Does a fence stand behind anything that was freed and is still in use? And on which devices does
- * something wait for the null stream? */
+/* Does a fence cover any pending free? And on which devices does a thread wait for the null
+ * stream? */
 struct flight {
 	bool fenced;
 	uint64_t null;
@@ -210,7 +210,7 @@ static void waits_for(struct ss_pool *pool, struct flight *f, struct ss_timeline
 	if (ss_fence_pending(tl) && !ss_fence_off_limits(core, tl))
 		f->fenced = true;
 	else if (ss_waited(core, tl) && !ss_pool_mark_done(pool, slot, n))
-		f->fenced = true; /* the end of another thread's wait tells */
+		f->fenced = true; /* the end of the other thread's wait shows it */
 	else if (ss_timeline_kind(tl) == SS_TL_NULL && !ss_pool_mark_done(pool, slot, n))
 		f->null |= 1ull << ss_timeline_device(tl);
 }
@@ -231,8 +231,9 @@ static void in_flight(struct ss_pool *pool, struct flight *f)
 	ss_pool_unlock(pool);
 }
 
-/* Naps, if something is on its way back. No fence tells of a null stream that others join, but it
- * can be found at its end once they are: that is asked less and less often. *ms: 1 at first. */
+/* Naps, if any free is pending. No fence covers a null stream that other streams join. But once
+ * those streams are idle, a query finds the null stream idle, too; that query is made less and
+ * less often. *ms: 1 at first. */
 static bool nap(struct ss_core *core, int dev, struct ss_deadline *d, uint64_t *ms)
 {
 	bool idle = false, wait = false, busy;
@@ -255,10 +256,9 @@ static bool nap(struct ss_core *core, int dev, struct ss_deadline *d, uint64_t *
 	return ss_sleep(core, d, *ms);
 }
 
-/* Looks, for a bounded time, whether anything that was freed is let go of, or another thread has
- * given memory back. That a fence is reached is not enough, since asking records some itself; and
- * one may stand behind a kernel that never ends, which is why nobody sleeps in the runtime for
- * it. */
+/* Looks, for a bounded time, whether a pending free completes or another thread releases memory.
+ * A reached fence alone is not enough, since a query records fences itself. A fence may also
+ * cover a kernel that never ends, which is why this thread never sleeps in the runtime. */
 static enum ss_next host_wait(struct ss_request *r)
 {
 	struct ss_core *core = ss_core_of(r->pool);

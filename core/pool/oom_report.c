@@ -11,8 +11,8 @@ struct visit {
 	void *arg;
 };
 
-/* Raises *largest to the longest free range of the pool, and says (visit: NULL) what each stream
- * holds. Returns the bytes that have not completed. Pool lock held. */
+/* Raises *largest to the longest free range of the pool, and tells `visit` (NULL: nobody) how
+ * much each stream holds. Returns the bytes that are still pending. Pool lock held. */
 static uint64_t survey(struct ss_pool *pool, uint64_t *largest, const struct visit *visit)
 {
 	uint64_t in_flight = atomic_load(&pool->all.bytes);
@@ -87,7 +87,7 @@ void ss_oom_visit(struct ss_core *core, int dev, const struct ss_oom_visitor *v,
 		visit_pool(pool, &visit);
 }
 
-/* A limit that the user or the program set, and which leaves no room for r; 0: none. */
+/* A limit of the user or of the program that leaves no room for r; 0: there is none. */
 static uint64_t limit_reached(const struct ss_request *r)
 {
 	struct ss_pool *pool = r->pool;

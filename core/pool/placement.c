@@ -10,9 +10,9 @@
 /* No exchanges while the reserved peak exceeds the used peak by at most this part */
 #define TIGHT 16
 #define HARMLESS 80          /* percent of the used peak that segments in use may reach by a cut */
-#define EXCHANGES 256        /* a pool may exchange so many segments, */
-#define PACE 32              /* and one more for so many requests. A program in a loop makes few */
-#define GOOD_PART 8          /* of a device: a rest that would be missed */
+#define EXCHANGES 256        /* exchanges that every pool may make, */
+#define PACE 32              /* requests for each further one; a loop makes few exchanges */
+#define GOOD_PART 8          /* of the device: a rest that would be missed */
 
 uint64_t ss_place_segment(uint64_t size)
 {
@@ -42,8 +42,8 @@ bool ss_place_cut(const struct ss_view *v, uint64_t segment, uint64_t size)
 		return true;
 	if (v->exchanges > EXCHANGES + v->requests / PACE && !ss_without(SS_RENT_PACE))
 		return true;
-	/* Only what is cut off it keeps an idle segment from going back. That does no harm while
-	 * the segments in use leave room below the peak. */
+	/* An idle segment that is cut cannot be released while the part is in use. That does no
+	 * harm while the segments in use leave room below the peak. */
 	return v->reserved - v->idle + segment <= v->used_high / 100 * HARMLESS &&
 	       !ss_without(SS_RENT_HARMLESS);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of a pool: its birth, who uses it just now, and its end.
+ * The life of a pool: its birth, its users, and its end.
  *
- * A destroyed pool goes when nothing of it is live, reserved or in use. A thread that asks the
- * device for memory, or gives some back, does so with no lock held, and would find another pool in
- * its place. So whoever does more to a pool than take or free a block is counted in pool->users,
- * and the last to leave a dying pool ends it.
+ * A destroyed pool ends when none of it is live, reserved or in use. A thread takes memory from the
+ * device, or releases it, with no lock held. If the pool ended meanwhile, the thread would find
+ * another pool in its place. So every thread that does more to a pool than take or free a block is
+ * counted in pool->users, and the last user of a dying pool ends it.
  *
- * Records of pools are recycled on the same device and never freed, so a late reader reads a pool.
- * A hit takes no reference: it needs a block, and a pool with a block has reserved memory and does
- * not end.
+ * Records of pools are recycled on the same device and never freed, so a late reader still reads a
+ * pool. A hit takes no reference: it needs a block, and a pool with a block has reserved memory and
+ * does not end.
  *
  * Locks: pools->lock. No pool lock inside.
  */
@@ -26,12 +26,12 @@ static enum ss_backing backing_for(struct ss_core *core, bool classic)
 {
 	enum ss_backing want = (enum ss_backing)core->opt.backing;
 
-	/* What libraries open from outside is asked for with IPC_WHOLE. HIP exports no memory of
-	 * HSA's. */
+	/* With IPC_WHOLE, libraries open such memory from outside, and HIP does not export HSA's
+	 * memory. */
 	return classic && (want != SS_BACKING_HSA || core->opt.ipc_whole) ? SS_BACKING_HIP : want;
 }
 
-/* A pool that is born again counts from nothing. */
+/* A recycled pool counts from zero. */
 static void reset_counts(struct ss_pool *pool)
 {
 	struct ss_core *core = ss_core_of(pool);
@@ -102,7 +102,7 @@ struct ss_pool *ss_pool_new(struct ss_core *core, int dev, bool classic, bool is
 	pool->kept = 0;
 	reset_counts(pool);
 	ss_table_add(&core->pools->by_handle, &pool->link, pool->mem.handle);
-	/* Before anybody uses it. */
+	/* No thread can use the pool yet. */
 	ss_trace_pool_create(pool->mem.handle, dev, ss_pool_kind(pool, kind));
 	pool->next = core->pools->list;
 	core->pools->list = pool;
@@ -120,7 +120,7 @@ bool ss_pool_ref(struct ss_pool *pool)
 	return false;
 }
 
-/* Ends a dying pool that nobody uses and of which nothing is left. */
+/* Ends a dying pool that has no user, no live block and no reserved memory. */
 static void end(struct ss_pool *pool)
 {
 	struct ss_core *core = ss_core_of(pool);
@@ -130,7 +130,8 @@ static void end(struct ss_pool *pool)
 	bool gone;
 
 	pthread_mutex_lock(&core->pools->lock);
-	/* Whoever enters without the lock looks for a current pool, which is another one. */
+	/* A thread that enters without the lock looks for a current pool, which is never a dying
+	 * one. */
 	gone = atomic_load(&pool->dying) &&
 	       atomic_compare_exchange_strong(&pool->users, &nobody, SS_POOL_GONE);
 	if (gone && (ss_used(&pool->shelves) || ss_reserved(pool))) {
@@ -145,7 +146,7 @@ static void end(struct ss_pool *pool)
 	if (!gone)
 		return;
 	ss_stats_ended(pool);
-	/* Its addresses go, too, before the pool may be born again. */
+	/* The addresses are released, too, before the pool may be recycled. */
 	ss_pool_drop_memory(pool, SS_DROP_ALL);
 	ss_trace_pool_destroy(pool->mem.handle, pool->mem.dev);
 	pthread_mutex_lock(&core->pools->lock);
@@ -161,7 +162,7 @@ void ss_pool_reap(struct ss_pool *pool)
 
 	if (!atomic_load(&pool->dying))
 		return;
-	/* Two last frees at once, each counted in a shelf of its own: one of them sees both. */
+	/* Two last frees at once, each counted in a shelf of its own: one of the two sees both. */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (ss_used(&pool->shelves))
 		return;

@@ -18,10 +18,10 @@
 struct ss_pool {
 	struct ss_memory mem; /* its lock is the pool's lock */
 	struct ss_shelves shelves;
-	/* Whoever remembers a pool that is gone reads these of the next one. */
+	/* A thread that remembers a pool that has ended reads these of the next pool. */
 	atomic_bool classic, is_default;
 	bool shared;              /* other processes may map all of it */
-	atomic_bool counted;      /* its statistics are among those of ended pools */
+	atomic_bool counted;      /* its statistics were added to those of ended pools */
 	atomic_bool dying;        /* destroyed; lives until its last block is freed */
 	_Atomic uint32_t users;   /* pool_lifetime.c; or SS_POOL_GONE */
 	_Atomic uint64_t readers; /* peers that asked to read only */
@@ -29,33 +29,33 @@ struct ss_pool {
 	_Atomic uint64_t threshold;
 	atomic_bool threshold_set; /* by the program or by the environment */
 	_Atomic uint64_t kept;     /* bytes freed, but another process may map them */
-	/* The rest is guarded by mem.lock. */
+	/* Guarded by mem.lock: */
 	struct { /* freed with a mark of ALL, the oldest first, by ->right */
 		struct ss_block *oldest, *newest;
 		_Atomic uint64_t bytes;
 	} all;
-	uint32_t next_asked;          /* slot of the stream that is asked first how far it is */
-	_Atomic uint32_t next_polled; /* and of the one whose fences are polled first */
+	uint32_t next_asked;          /* slot of the stream that is queried first */
+	_Atomic uint32_t next_polled; /* slot of the stream whose fences are polled first */
 	bool trim_wanted;             /* a trim that must not wait was asked for: */
 	uint64_t trim_keep;
 	uint64_t ids, id_base;   /* of blocks that the ladder served */
 	struct {                 /* bounded_wait.c */
-		uint64_t gap_us; /* between two completions, as waits saw it lately */
+		uint64_t gap_us; /* longest time between two completions, as recent waits saw it */
 	} wait;
-	struct ss_pool_stats st; /* what the ladder counts */
+	struct ss_pool_stats st; /* counted by the ladder */
 	struct ss_pool *next;    /* list of pools, or of spare ones */
 	struct ss_link link;     /* by handle */
 };
 
-/* Waits of all pools that were for nothing (bounded_wait.c). */
+/* The failed waits of all pools (bounded_wait.c). */
 struct ss_waits {
 	uint64_t begin_us, since;  /* the budget when the core began, and when that was (ms) */
 	_Atomic uint64_t spent_us; /* in all */
-	atomic_uint failed;        /* how many; each wait that helped takes one back */
+	atomic_uint failed;        /* failures; each wait that helped takes one back */
 };
 
 struct ss_pools {
-	struct ss_waits waits[2]; /* of hipMalloc, and of streams */
+	struct ss_waits waits[2]; /* [0]: of hipMalloc, [1]: of streams */
 	pthread_mutex_t lock;
 	struct ss_pool *list;
 	struct ss_table by_handle;
@@ -66,18 +66,18 @@ struct ss_pools {
 	struct ss_device_pools {
 		atomic_bool known;
 		_Atomic(struct ss_pool *) def, classic, current;
-		struct ss_pool *spare;  /* pools that are gone, for the next; lock */
-		_Atomic uint64_t peers; /* with access to its classic memory */
+		struct ss_pool *spare;  /* ended pools, to be recycled; lock */
+		_Atomic uint64_t peers; /* devices with access to its classic memory */
 		atomic_bool initial_done;
 		_Atomic uint64_t settled; /* ranges that were seen to complete */
-		/* ms: a synchronization looks for old memory no earlier than that */
+		/* ms: the earliest time at which a synchronization looks for old memory */
 		_Atomic uint64_t next_look;
 		atomic_bool looking;         /* a thread looks for old memory; guards `retries` */
-		unsigned retries;            /* looks in a row after which something was overdue */
-		_Atomic uint64_t asks_again; /* ms: the watcher asks the device no earlier; or 0 */
+		unsigned retries;            /* successive looks that left something overdue */
+		_Atomic uint64_t asks_again; /* ms: when the watcher may ask the device; or 0 */
 		atomic_bool synchronized;    /* since the last look, too early for another */
-		_Atomic(struct ss_timeline *) busy; /* not at its end when a thread asked last */
-		struct ss_pool_stats ended;         /* of pools that are no more; lock */
+		_Atomic(struct ss_timeline *) busy; /* not idle at the last query */
+		struct ss_pool_stats ended;         /* of pools that have ended; lock */
 		uint64_t ended_count;
 	} dev[SS_MAX_DEVICES];
 };
@@ -128,8 +128,8 @@ static inline uint64_t ss_access(const struct ss_pool *pool)
 	return atomic_load(&pool->mem.peers);
 }
 
-/* Has mark n of the timeline in `slot`, or of ALL, completed, as far as the pool may know?
- * Completion that only our fences know of is what ReuseAllowOpportunistic is about. */
+/* Has mark n of the timeline in `slot`, or of ALL, completed, as far as the pool may know? Only
+ * ReuseAllowOpportunistic lets a pool use completion that our fences alone have shown. */
 static inline bool ss_pool_mark_done(struct ss_pool *pool, uint32_t slot, uint64_t n)
 {
 	bool any = pool->classic ||
@@ -143,13 +143,13 @@ static inline bool ss_pool_mark_done(struct ss_pool *pool, uint32_t slot, uint64
 
 /* SOMASHIM_INITIAL: reserves at the first use of a device. No lock held. */
 void ss_device_initial(struct ss_pool *pool);
-/* The hot path looks again at which pool is current, and how. pools->lock held. */
+/* Updates the hot path's view of the current pool. pools->lock held. */
 void ss_device_current_changed(struct ss_core *core, int dev);
 
 /* ---- lookup.c ------------------------------------------------------------------------------ */
 
-/* The live block of seg that contains addr, and where it starts; NULL: none. No lock is needed for
- * a block that the caller's thread may free; for any other the pool's lock is held. */
+/* The live block of seg that contains addr, and its start; NULL: none. The caller needs no lock
+ * for a block that its own thread may free; for any other block it holds the pool's lock. */
 struct ss_block *ss_live_at(const struct ss_core *core, struct ss_segment *seg, uint64_t addr,
 			    uint64_t *start);
 /* The segment that contains addr, with the lock of its pool held; NULL: the address is not ours,
@@ -161,14 +161,15 @@ struct ss_segment *ss_segment_lock(const struct ss_core *core, uint64_t addr);
 /* pools->lock held. NULL: host memory is out. */
 struct ss_pool *ss_pool_new(struct ss_core *core, int dev, bool classic, bool is_default);
 void ss_pool_free(struct ss_pool *pool);
-/* A pool stays what it is until ss_pool_unref() (core.h). False: it is gone. */
+/* Enters the pool, which stays the same pool until ss_pool_unref() (core.h). False: it has
+ * ended. */
 bool ss_pool_ref(struct ss_pool *pool);
-/* Gives a destroyed pool's memory back once nothing of it is live. A caller without a use of the
- * pool may find it ended, and born again: so only its atomics, and its core, are read before it is
- * entered. */
+/* Releases a destroyed pool's memory once none of it is live. A caller that has not entered the
+ * pool may find that it has ended and was recycled: so only the pool's atomics and its core are
+ * read before it is entered. */
 void ss_pool_reap(struct ss_pool *pool);
-/* The next pool of dev (-1: of any device) after `last`, which the caller leaves, or the first;
- * entered. NULL: there are no more. */
+/* The next pool of dev (-1: of any device) after `last`, or the first, entered; leaves `last`.
+ * NULL: there are no more. */
 struct ss_pool *ss_pool_next(struct ss_core *core, int dev, struct ss_pool *last);
 /* All pools of dev (-1: of all devices), entered. The loop must run to its end. */
 #define SS_POOLS_EACH(pool, core, dev) \
@@ -184,7 +185,7 @@ static inline void ss_raise(uint64_t *to, uint64_t n)
 	if (*to < n)
 		*to = n;
 }
-/* Adds the pool's counts to those of the pools that are no more, once in its life. */
+/* Adds the pool's counts to those of the ended pools, once in its life. */
 void ss_stats_ended(struct ss_pool *pool);
 
 #endif

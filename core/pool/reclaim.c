@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What has become usable: free ranges move from the shelves of streams, and from the list of ALL,
- * to the completed ranges when their marks have completed, and from one shelf to another when an
- * order that the application made covers them.
+ * Moves free ranges that have become usable. Ranges move from the shelves of streams, and from the
+ * list of ALL, to the completed ranges when their marks have completed. They move from one shelf to
+ * another when an order that the application made covers them.
  *
  * All functions are called with the pool's lock held; they visit one shelf at a time.
  */
@@ -43,7 +43,7 @@ static void count_settled(struct ss_pool *pool, uint64_t count)
 		atomic_fetch_add(&ss_device_pools(ss_core_of(pool), pool->mem.dev)->settled, count);
 }
 
-/* Every use of the range is over, and it is about to go to the completed ranges. */
+/* Records that every use of the range has completed, just before it becomes a completed range. */
 static void record_reusable(struct ss_pool *pool, const struct ss_block *b)
 {
 	if (unlikely(ss_core_of(pool)->recorded) && !b->exported)
@@ -51,7 +51,7 @@ static void record_reusable(struct ss_pool *pool, const struct ss_block *b)
 				     b->size, pool->mem.dev, pool->mem.handle);
 }
 
-/* What has a mark of ALL that has completed goes to the completed ranges. */
+/* Moves ranges whose mark of ALL has completed to the completed ranges. */
 static uint64_t take_all(struct ss_pool *pool)
 {
 	uint64_t count = 0, now = ss_now_ms(ss_core_of(pool));
@@ -85,8 +85,8 @@ static bool is_reached(const struct ss_block *b, const void *arg)
 	return !b->n || ss_pool_mark_done(r->pool, r->slot, b->n);
 }
 
-/* What has completed of q goes to the completed ranges. Returns how many ranges that a mark had
- * held. */
+/* Moves the completed ranges of q to the pool's completed ranges. Returns the number of ranges
+ * that a mark had held back. */
 static uint64_t take_completed(struct ss_pool *pool, struct ss_shelf *q)
 {
 	struct reached reached = {pool, q->slot};
@@ -145,7 +145,7 @@ static bool is_ordered(const struct ss_block *b, const void *arg)
 	return o->all || b->n <= o->upto || b->n <= ss_clock_get(o->clock, o->slot);
 }
 
-/* Moves what is ordered from one shelf into x's, with x's present mark. True: anything. */
+/* Moves ordered ranges from one shelf into x's, with x's present mark. True: at least one. */
 static bool move_ordered(struct ss_pool *pool, struct ss_timeline *x, struct ss_shelf *from,
 			 const struct ordered *o)
 {
@@ -171,7 +171,7 @@ static bool move_ordered(struct ss_pool *pool, struct ss_timeline *x, struct ss_
 	return true;
 }
 
-/* What x may use of q. False: nothing. */
+/* Finds which of q's ranges x may use. False: none. */
 static bool ordered_of(struct ss_pool *pool, struct ss_timeline *x, const struct ss_clock *clock,
 		       struct ss_shelf *q, struct ordered *o)
 {
@@ -212,7 +212,7 @@ unsigned ss_reclaim_ordered(struct ss_pool *pool, struct ss_timeline *x,
 	unsigned rules = 0;
 	struct ordered o;
 
-	/* What would not add up to the request stays with the streams that freed it. */
+	/* Ranges that would not add up to the request stay with the streams that freed them. */
 	if (have + ordered_bytes(pool, x, clock) < size)
 		return 0;
 	SS_SHELVES_EACH(q, &pool->shelves)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Giving a pool's memory back: whether that is possible, what is idle of it, or all of it at its
- * end.
+ * Releasing a pool's memory: whether a release is possible, and the release of its idle memory, or
+ * of all of it when the pool ends.
  *
  * Locks: the pool's, not held by the caller.
  */
 #include "core/pool/reclaim.h"
 #include "core/pool/release.h"
 
-/* ---- may it go? ------------------------------------------------------------------------- */
+/* ---- may it be released? ---------------------------------------------------------------- */
 
-/* Asks every stream of the device, first the one that was busy when somebody asked last. */
+/* Queries every stream of the device, first the one that was busy at the last query. */
 static bool queried(struct ss_core *core, int dev)
 {
 	struct ss_device_pools *d = ss_device_pools(core, dev);
@@ -31,7 +31,7 @@ bool ss_device_may_give(struct ss_core *core, int dev, enum ss_give_how how)
 	}
 }
 
-/* Only what was ever used has streams. */
+/* Only a device that was used has streams. */
 static bool is_used(struct ss_core *core, int dev)
 {
 	return atomic_load(&ss_device_pools(core, dev)->known) || ss_order_streams(core, dev);
@@ -62,14 +62,14 @@ bool ss_device_wait_idle(struct ss_core *core, int dev, uint64_t end)
 {
 	struct ss_deadline d = ss_deadline_at(ss_now_ms(core), end);
 
-	/* Each asking records fences: ask less and less often. */
+	/* Each question records fences, so the questions become less and less frequent. */
 	for (uint64_t ms = 1; !ss_device_may_give(core, dev, SS_GIVE_JOINED); ms *= 2)
 		if (!ss_sleep(core, &d, ms))
 			return false;
 	return true;
 }
 
-/* ---- it goes ------------------------------------------------------------------------------ */
+/* ---- the release -------------------------------------------------------------------------- */
 
 uint64_t ss_pool_release(struct ss_pool *pool, uint64_t target, uint64_t older_than,
 			 enum ss_trace_trim_cause cause)
@@ -99,7 +99,7 @@ static void log_drop(struct ss_pool *pool, const struct ss_block *b)
 				 pool->mem.handle);
 }
 
-/* What is live goes with the device. Pool lock held, the shelves frozen. */
+/* Live blocks vanish with the device. Pool lock held, the shelves frozen. */
 static void log_dropped(struct ss_pool *pool)
 {
 	struct ss_core *core = ss_core_of(pool);

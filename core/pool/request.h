@@ -10,43 +10,43 @@
 
 struct ss_request {
 	struct ss_pool *pool;
-	struct ss_shelf *shelf; /* NULL: hipMalloc, which takes only what has completed */
+	struct ss_shelf *shelf; /* NULL: hipMalloc, which takes only completed memory */
 	struct ss_timeline *tl; /* of the shelf */
 	uint64_t size, align;
-	uint64_t front;         /* bytes of `size` that go in front of the block */
+	uint64_t front;         /* bytes of `size` before the block, for its front */
 	struct ss_block *block; /* found, in state QUEUED */
-	uint64_t id;            /* what it is to be called */
+	uint64_t id;            /* the id that the block gets */
 	uint64_t *rule;         /* the pool's counter that was raised for it; NULL: none */
 	enum ss_status status;  /* why the ladder gave up */
-	bool missed;            /* no shelf had it: the ladder, or a segment of its own */
+	bool missed;            /* no shelf served it: the ladder did, or a segment of its own */
 	uint64_t tried;         /* a bit for each row of the ladder that was tried */
 	unsigned grown;         /* how often the pool grew for it */
-	/* Bytes of an idle segment that was left alone, since growing may fit better; 0: none */
+	/* Bytes of an idle segment that was not cut, since growing may fit better; 0: none. */
 	uint64_t left_uncut;
-	bool cut;                /* it may be cut all the same */
-	bool refused;            /* the driver failed, and did not say that memory is short */
+	bool cut;                /* the idle segment may be cut all the same */
+	bool refused;            /* the driver failed, but did not report a lack of memory */
 	struct {                 /* bounded_wait.c */
-		uint64_t us;     /* waited so far, */
-		uint64_t begin;  /* when the present wait began, */
-		uint64_t since;  /* and when something completed last */
+		uint64_t us;     /* us waited so far, */
+		uint64_t begin;  /* start of the present wait, */
+		uint64_t since;  /* and last completion */
 		unsigned failed; /* the count of failures when the wait began */
-		uint32_t turn;   /* of the stream that is asked next */
-		bool brief;      /* the budget was spent then */
+		uint32_t turn;   /* slot of the stream that is asked next */
+		bool brief;      /* the budget was spent when the wait began */
 		bool over;       /* no more waits */
 	} wait;
 	struct {                        /* oom.c */
-		uint64_t end;           /* of waiting, ms; 0: not begun */
-		bool released;          /* idle memory of all pools has been given back */
-		uint64_t settled, gave; /* of the device, when it was given back last */
+		uint64_t end;           /* end of waiting, ms; 0: not begun */
+		bool released;          /* idle memory of all pools has been released */
+		uint64_t settled, gave; /* of the device, at the last release */
 		bool over;              /* the wait has ended */
 	} oom;
 };
 
 enum ss_next {
 	SS_NEXT,    /* nothing found: the next step */
-	SS_FOUND,   /* r->block */
-	SS_AGAIN,   /* there may be memory now: from the first step on */
-	SS_GIVE_UP, /* r->status */
+	SS_FOUND,   /* r->block is set */
+	SS_AGAIN,   /* there may be memory now: start again at the first step */
+	SS_GIVE_UP, /* r->status is set */
 };
 
 typedef enum ss_next ss_step(struct ss_request *r);
@@ -62,49 +62,50 @@ ss_step ss_step_possible, ss_step_fences, ss_step_release, ss_step_device_wait, 
 
 /* The view of the pool for placement. Pool lock held. */
 void ss_view(struct ss_request *r, struct ss_view *v);
-/* Best fit among the stream's own and the completed ranges. Pool lock held. True: r->block; *rule
- * (NULL: by where it came from) is counted. */
+/* Best fit among the stream's own and the completed ranges. Pool lock held. True: r->block is
+ * set, and *rule (NULL: the counter of the block's source) is counted. */
 bool ss_look(struct ss_request *r, uint64_t *rule);
-/* r gets b, QUEUED (NULL: nothing), and *rule (NULL: none) is counted. Pool lock held. True: b. */
+/* Gives b, QUEUED, to r (NULL: nothing), and counts *rule (NULL: none). Pool lock held. True: b. */
 bool ss_request_serve(struct ss_request *r, struct ss_block *b, uint64_t *rule);
-/* Polls the fences of a few streams; of more, by turns. True: one was reached. No lock held. */
+/* Polls the fences of a few streams; more streams take turns. True: one was reached. No lock
+ * held. */
 bool ss_poll_some(struct ss_pool *pool);
 
-/* A block that is a segment of its own, QUEUED (whole_block.c); NULL: not to be had. No lock
- * held. */
+/* A block that is a segment of its own, QUEUED (whole_block.c); NULL: there is no memory for it.
+ * No lock held. */
 struct ss_block *ss_whole_block_alloc(struct ss_request *r, uint64_t size);
 /* r->block at the end of a guarded segment, QUEUED (front.c); sets r->front. No lock held. */
 enum ss_status ss_guarded_block(struct ss_request *r);
-/* What follows r->front of r->block, which is about to be handed out; r->block itself if host
+/* The part of r->block after r->front, which is about to be handed out; r->block itself if host
  * memory is out. No lock held. */
 struct ss_block *ss_front_split(struct ss_request *r);
 /* The segment that the pool would add for r (growth.c); fills the view. Pool lock held. */
 uint64_t ss_growth_segment(struct ss_request *r, struct ss_view *v);
 
-/* Waiting for frees in flight: bounded_wait.c. */
-/* Does nothing in flight need the host, as far as can be told now? No lock held. */
+/* Waiting for pending frees: bounded_wait.c. */
+/* Does no pending work need the host, as far as can be told now? No lock held. */
 bool ss_wait_safe(struct ss_core *core);
 /* Is it r's turn to wait? Pool lock held. */
 bool ss_wait_turn(struct ss_request *r);
-/* A nap; `moved`: something has completed since the last one. False: there was none, since that
- * takes too long, and the wait is over. Pool lock held, dropped meanwhile. */
+/* A nap; `moved`: something has completed since the last nap. False: there was no nap, since the
+ * wait takes too long, and the wait is over. Pool lock held, dropped meanwhile. */
 bool ss_wait_nap(struct ss_request *r, bool moved);
-/* The wait was worth it. Pool lock held. */
+/* Notes that the wait helped. Pool lock held. */
 void ss_wait_worked(struct ss_request *r);
-/* The three below: of streams, or of hipMalloc. Any thread. */
-/* A wait in which nothing completed for the last `us` was for nothing; `failed`: ss_waits_failed()
+/* The next three functions count waits of streams (`stream`), or of hipMalloc. Any thread. */
+/* Notes a failed wait, in which nothing completed for the last `us`; `failed`: ss_waits_failed()
  * when it began. */
 void ss_wait_failed(struct ss_core *core, bool stream, unsigned failed, uint64_t us);
-/* The count of waits for nothing, less those that helped. */
+/* The count of failed waits, less the waits that helped. */
 unsigned ss_waits_failed(struct ss_core *core, bool stream);
-/* How long waits for nothing may still take in all, in us. */
+/* The time that failed waits may still take in all, in us. */
 uint64_t ss_wait_budget_us(struct ss_core *core, bool stream);
 /* growth_wait.c: as a step. */
 enum ss_next ss_growth_wait(struct ss_request *r);
 
-/* Memory by whatever it takes (ladder.c). No lock held. */
+/* Finds memory by all steps of the ladder (ladder.c). No lock held. */
 enum ss_status ss_ladder(struct ss_request *r);
-/* Says that memory is out (oom_report.c). No lock held. */
+/* Reports that memory is out (oom_report.c). No lock held. */
 void ss_oom_report(const struct ss_request *r);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The steps of the ladder that find memory which the pool has: the stream's own, what has
- * completed, and what other streams hold.
+ * The steps of the ladder that find memory in the pool: the stream's own ranges, completed ranges,
+ * and ranges of other streams.
  *
  * Locks: the pool's, dropped for every driver call.
  */
@@ -9,9 +9,9 @@
 #include "core/pool/request.h"
 #include "core/range/divide.h"
 
-#define ASKED 64 /* so many streams are asked at a time */
+#define ASKED 64 /* streams that are asked at a time */
 
-/* ---- what the stream and the pool have ------------------------------------------- */
+/* ---- ranges of the stream and of the pool ---------------------------------------- */
 
 void ss_view(struct ss_request *r, struct ss_view *v)
 {
@@ -31,7 +31,7 @@ void ss_view(struct ss_request *r, struct ss_view *v)
 	v->device_reserved = atomic_load(&d->reserved);
 }
 
-/* The completed ranges, but idle segments, which may have to go. */
+/* The completed ranges, except idle segments, which may have to be released. */
 static struct ss_block *pick_all(struct ss_memory *m)
 {
 	struct ss_block *picked = NULL;
@@ -48,13 +48,14 @@ static struct ss_block *pick_beside(struct ss_shelf *q)
 	struct ss_block *picked = NULL, *prev, *next;
 
 	SS_INDEX_EACH(b, &q->free)
-		ss_border_review(b); /* what lies there may have completed meanwhile */
+		ss_border_review(b); /* the range across the border may have completed meanwhile */
 	SS_INDEX_EACH(b, &q->free) {
 		prev = ss_block_prev(b);
 		next = ss_block_next(b);
 		if (ss_is_free_on(next, SS_SLOT_COMPLETED))
 			ss_picked_push(&picked, next);
-		/* A completed range between two of the stream's is found from the left one. */
+		/* A completed range with the stream's ranges on both sides is found from the
+		 * left one. */
 		if (ss_is_free_on(prev, SS_SLOT_COMPLETED) &&
 		    !ss_is_free_on(ss_block_prev(prev), q->slot))
 			ss_picked_push(&picked, prev);
@@ -62,9 +63,10 @@ static struct ss_block *pick_beside(struct ss_shelf *q)
 	return picked;
 }
 
-/* Completed ranges beside free ranges of the stream become part of its shelf, and merge there. If
- * no other stream uses the pool, all do but idle segments. With many streams there may be thousands
- * of completed ranges, so the stream's own are walked then, which are few. q->lock held. */
+/* Completed ranges beside free ranges of the stream become part of its shelf, and merge there.
+ * If no other stream uses the pool, all completed ranges do, except idle segments. With many
+ * streams there may be thousands of completed ranges; then the stream's own ranges are walked,
+ * which are few. q->lock held. */
 static void adopt_completed(struct ss_pool *pool, struct ss_shelf *q)
 {
 	struct ss_block *picked, *b;
@@ -93,7 +95,8 @@ bool ss_request_serve(struct ss_request *r, struct ss_block *b, uint64_t *rule)
 	return true;
 }
 
-/* What the pool grew for a request may be larger than the block, by its alignment. */
+/* A segment that the pool added for a request may be larger than the block, because of its
+ * alignment. */
 static bool may_cut(const struct ss_request *r)
 {
 	return r->cut || r->grown;
@@ -107,9 +110,9 @@ static bool fits_closer(const struct ss_request *r, const struct ss_block *than)
 	return b && b->size < than->size;
 }
 
-/* From the stream's shelf, with what lies completed beside it. The parts of a stream's memory may
- * have completed in the middle of its round, so an idle segment is not cut where a completed range
- * fits closer. */
+/* From the stream's shelf, with the completed ranges beside it. Parts of a stream's memory may
+ * have completed in the middle of its round, so an idle segment is not cut if a completed range
+ * fits more closely. */
 static struct ss_block *from_shelf(struct ss_request *r)
 {
 	struct ss_shelf *q = r->shelf;
@@ -125,7 +128,8 @@ static struct ss_block *from_shelf(struct ss_request *r)
 		if (!ss_place_cut(&view, idle->size, r->size)) {
 			r->left_uncut = idle->size;
 		} else {
-			/* A range that fits this block closely may not be cut for a smaller one. */
+			/* A range that fits this block closely may not be cut for a smaller
+			 * block. */
 			if (!ss_without(SS_RENT_CUT_FREELY) && q->cut_freely < idle->size &&
 			    !ss_place_fragments(&view, idle->size, SS_GRAIN))
 				q->cut_freely = idle->size;
@@ -136,7 +140,7 @@ static struct ss_block *from_shelf(struct ss_request *r)
 	return b;
 }
 
-/* `size` bytes of the completed range b. They are at home in the stream's shelf from now on. */
+/* Cuts `size` bytes off the completed range b. From now on they belong to the stream's shelf. */
 static struct ss_block *cut_completed(struct ss_request *r, struct ss_block *b)
 {
 	struct ss_memory *m = &r->pool->mem;
@@ -148,7 +152,7 @@ static struct ss_block *cut_completed(struct ss_request *r, struct ss_block *b)
 	return b;
 }
 
-/* From the completed ranges. *before: somebody had that memory before. */
+/* From the completed ranges. *before: the memory had an owner before. */
 static struct ss_block *from_completed(struct ss_request *r, bool *before)
 {
 	struct ss_memory *m = &r->pool->mem;
@@ -193,7 +197,7 @@ enum ss_next ss_step_own(struct ss_request *r)
 	return yes ? SS_FOUND : SS_NEXT;
 }
 
-/* ---- what other streams have ------------------------------------------------------- */
+/* ---- ranges of other streams ------------------------------------------------------- */
 
 /* Does only the asking stream use the pool? Then the rest of this file has nothing to find. */
 static bool is_alone(const struct ss_request *r)
@@ -209,7 +213,7 @@ static bool is_alone(const struct ss_request *r)
 	return none;
 }
 
-/* Of a thousand streams with a fence under way most have not reached it. */
+/* Of a thousand streams with an open fence most have not reached it, so only a few are polled. */
 bool ss_poll_some(struct ss_pool *pool)
 {
 	uint32_t turn = atomic_load_explicit(&pool->next_polled, memory_order_relaxed);
@@ -219,7 +223,7 @@ bool ss_poll_some(struct ss_pool *pool)
 	return any;
 }
 
-/* What has completed of any stream. */
+/* From the completed ranges of all streams. */
 static bool from_all(struct ss_request *r)
 {
 	struct ss_pool *pool = r->pool;
@@ -255,12 +259,12 @@ enum ss_next ss_step_event_order(struct ss_request *r)
 	return yes ? SS_FOUND : SS_NEXT;
 }
 
-/* ---- asking how far the streams are -------------------------------------------------- */
+/* ---- asking the streams for their progress ------------------------------------------- */
 
-/* A stream that has freed something, and of which nobody knows how far it is. A query costs an idle
- * stream nothing. A busy one gets a fence, so that it is not asked again: a fence is much cheaper
- * than memory. A stream that joins others would need a command before a query proves anything, so
- * it gets the fence at once. */
+/* A stream with pending frees whose progress is not known. A query costs an idle stream nothing.
+ * A busy stream gets a fence, so that it is not asked again: a fence is much cheaper than
+ * memory. A stream that joins others would need a command before a query proves anything, so it
+ * gets the fence at once. */
 struct asked {
 	struct ss_timeline *tl;
 	uint64_t n;
@@ -282,9 +286,9 @@ static bool is_to_be_asked(struct ss_shelf *q)
 	return !told;
 }
 
-/* Is it time to ask for the sake of ALL? A fence for every stream is not cheap, but what completes
- * in large pieces completes late. So there is one when a fifth of the bytes has none. Pool lock
- * held. */
+/* Is it time to ask the streams on behalf of ALL? A fence for every stream is dear, but frees
+ * that are fenced in large groups complete late. So a fence is due when a fifth of the bytes has
+ * none. Pool lock held. */
 static bool is_due(struct ss_pool *pool)
 {
 	struct ss_core *core = ss_core_of(pool);
@@ -298,7 +302,7 @@ static bool is_due(struct ss_pool *pool)
 	return 5 * open >= atomic_load(&pool->all.bytes);
 }
 
-/* Who is to be asked; fills `want`. Pool lock held. */
+/* Lists the streams to ask in `want`. Pool lock held. */
 static unsigned list_asked(struct ss_request *r, struct asked *want)
 {
 	struct ss_pool *pool = r->pool;
@@ -307,7 +311,7 @@ static unsigned list_asked(struct ss_request *r, struct asked *want)
 	unsigned count = 0;
 	uint64_t n;
 
-	/* From the stream that is next on, then from the first on. */
+	/* First from next_asked to the end, then from the first stream on. */
 	for (int round = 0; round < 2 && atomic_load(&pool->opportunistic); round++)
 		SS_SHELVES_EACH(q, &pool->shelves) {
 			if (count == ASKED)
@@ -324,7 +328,8 @@ static unsigned list_asked(struct ss_request *r, struct asked *want)
 	return count;
 }
 
-/* True: a stream was idle, or a fence will tell. No lock held. */
+/* Asks the streams in `want`. True: a stream was idle, or a fence will show its progress. No
+ * lock held. */
 static bool ask(struct ss_core *core, struct asked *want, unsigned count)
 {
 	unsigned looks = 0;
@@ -339,8 +344,8 @@ static bool ask(struct ss_core *core, struct asked *want, unsigned count)
 		a->fenced = ss_fence_request(core, a->tl, a->n, SS_FENCE_LATE);
 		any |= a->fenced;
 	}
-	/* A stream that has not reached an older fence is busy; looking again and again would only
-	 * pay on a quiet machine. */
+	/* A stream that has not reached an older fence is busy; repeated polls would only pay on
+	 * a quiet machine. */
 	for (struct asked *a = want; a < want + count; a++)
 		if (a->fenced && ss_fence_pending(a->tl) <= 1)
 			ss_fence_poll_briefly(core, a->tl, a->n, &looks);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All pools asleep: what is live in virtual memory is saved, and all its chunks go. The pools stay
- * entered and claimed until they are awake, so none of them maps, releases or ends.
+ * All pools asleep: the contents of live blocks in virtual memory are saved, and all chunks are
+ * released. The pools stay entered and claimed until they are awake, so none of them maps, releases
+ * or ends.
  *
  * A hit needs no device. So blocks may become live or free meanwhile: a block that is handed out
- * after the list was made has no contents, and one that is freed needs none.
+ * after the list was made has no contents, and a block that is freed needs none.
  *
  * Locks: none is held.
  */
@@ -34,14 +35,14 @@ struct ss_asleep {
 
 /* ---- pools ----------------------------------------------------------------------------- */
 
-/* Can its memory go? What other processes map stays. */
+/* Can the pool's memory be released? Memory that other processes map must stay. */
 static bool can_sleep(const struct ss_pool *pool)
 {
 	return pool->mem.vmm && !pool->shared;
 }
 
-/* Where access is accepted only without a gap below, what is idle in the middle is not released:
- * the gap would have to be filled again. */
+/* If access is accepted only without a gap below, idle memory in the middle is not released: the
+ * gap would have to be filled again. */
 static void release_idle(struct ss_pool *pool)
 {
 	if (!ss_core_of(pool)->info[pool->mem.dev].access_prefix)
@@ -60,7 +61,7 @@ static bool enter_pools(struct ss_asleep *a, struct ss_slept *out)
 	SS_POOLS_EACH(pool, a->core, -1) {
 		release_idle(pool);
 		out->held += ss_reserved(pool);
-		/* (One that was made meanwhile stays awake.) */
+		/* (A pool that was made meanwhile stays awake.) */
 		if (!can_sleep(pool) || a->pools == room || !ss_pool_ref(pool))
 			continue;
 		if (ss_memory_claim(&pool->mem, true, NULL)) {
@@ -85,9 +86,9 @@ static void leave_pools(struct ss_asleep *a)
 	free(a);
 }
 
-/* ---- what is live ---------------------------------------------------------------------- */
+/* ---- live blocks ----------------------------------------------------------------------- */
 
-/* Which of the pools that sleep holds the address? SIZE_MAX: none. */
+/* The index of the sleeping pool that holds the address. SIZE_MAX: none. */
 static size_t pool_of(const struct ss_asleep *a, uint64_t addr)
 {
 	for (size_t i = 0; i < a->pools; i++)
@@ -164,7 +165,7 @@ static bool save(struct ss_asleep *a)
 	return ok;
 }
 
-/* What the devices say that they have left, of those that a pool sleeps on. */
+/* The free bytes that the devices report, of those devices on which a pool sleeps. */
 static uint64_t devices_free(const struct ss_asleep *a)
 {
 	struct ss_core *core = a->core;
@@ -209,9 +210,9 @@ enum ss_status ss_core_sleep(struct ss_core *core, const struct ss_sleep_store *
 	return SS_OK;
 }
 
-/* ---- awake ------------------------------------------------------------------------------ */
+/* ---- waking ----------------------------------------------------------------------------- */
 
-/* An attempt that fails half way would take what others need meanwhile. */
+/* An attempt that fails half way would take memory that others need meanwhile. */
 static bool has_room(struct ss_asleep *a)
 {
 	for (size_t i = 0; i < a->pools; i++) {
@@ -232,7 +233,7 @@ static bool restore(struct ss_asleep *a)
 	for (size_t i = 0; ok && i < a->ranges; i++)
 		ok = store->restore(store->ctx, device_of(a, &a->range[i]), a->range[i].va,
 				    a->range[i].size);
-	/* Whatever was enqueued must end before the memory goes again. */
+	/* All enqueued work must complete before the memory is released again. */
 	return store->flush(store->ctx) && ok;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Statistics: the counts of each pool, of those that are no more, and who shows them.
+ * Statistics: the counts of each pool, those of ended pools, and who shows them.
  *
- * Locks: one pool's at a time; pools->lock, alone, for the counts of pools that are no more.
+ * Locks: one pool's at a time; pools->lock, alone, for the counts of ended pools.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 /* ---- the counts of one pool ------------------------------------------------------------- */
 
-/* What streams hold for themselves, and what waits for many streams. */
+/* Free bytes in the shelves of streams, and bytes with a mark of ALL. */
 static uint64_t in_flight(const struct ss_pool *pool)
 {
 	uint64_t bytes = atomic_load(&pool->all.bytes);
@@ -28,8 +28,8 @@ const char *ss_pool_kind(const struct ss_pool *pool, char kind[32])
 	return pool->classic ? "classic" : pool->is_default ? "default" : kind;
 }
 
-/* The pool's figures, and those of its core. Under the pool's lock, or (`late`) of figures that
- * others may be changing. `kind`: where the pool's name may be kept. */
+/* The pool's figures, and those of its core. They are read under the pool's lock, or (`late`)
+ * while other threads may change them. `kind`: a buffer for the pool's name. */
 __attribute__((no_sanitize("thread"))) static void read_counts(struct ss_pool *pool,
 							       struct ss_pool_stats *s, bool late,
 							       char kind[32])
@@ -120,8 +120,8 @@ static void visit_device(struct ss_core *core, int dev, const struct ss_stats_vi
 		v->device(&s, arg);
 }
 
-/* Hits are counted under the locks of shelves, each of which would have to be taken from the thread
- * that owns it. They are read without (late). */
+/* Hits are counted under the locks of shelves, each of which would have to be taken from the
+ * thread that owns it. So the counts are read without those locks (late). */
 bool ss_stats_try(struct ss_core *core, const struct ss_stats_visitor *v, void *arg)
 {
 	struct ss_pool_stats s;
@@ -134,7 +134,7 @@ bool ss_stats_try(struct ss_core *core, const struct ss_stats_visitor *v, void *
 		visit_device(core, dev, v, arg);
 	for (struct ss_pool *pool = core->pools->list; pool; pool = pool->next) {
 		if (atomic_load(&pool->counted))
-			continue; /* among those that are no more */
+			continue; /* counted among the ended pools */
 		if (pthread_mutex_trylock(&pool->mem.lock)) {
 			all = false;
 			break;
@@ -149,8 +149,8 @@ bool ss_stats_try(struct ss_core *core, const struct ss_stats_visitor *v, void *
 }
 
 /* For the end of the process. exit() may have been called by a signal handler in the very thread
- * that holds a lock. So the lock on the list of pools is awaited for a second at most, and no other
- * lock is taken. */
+ * that holds a lock. So this function waits a second at most for the lock on the list of pools,
+ * and takes no other lock. */
 void ss_stats(struct ss_core *core, const struct ss_stats_visitor *v, void *arg)
 {
 	struct ss_pool_stats s;
@@ -163,7 +163,7 @@ void ss_stats(struct ss_core *core, const struct ss_stats_visitor *v, void *arg)
 	locked = !pthread_mutex_timedlock(&core->pools->lock, &end);
 	for (struct ss_pool *pool = core->pools->list; pool; pool = pool->next) {
 		if (atomic_load(&pool->counted))
-			continue; /* among those that are no more */
+			continue; /* counted among the ended pools */
 		read_counts(pool, &s, true, kind);
 		if (v->pool && s.allocations)
 			v->pool(&s, arg);

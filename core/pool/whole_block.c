@@ -33,8 +33,8 @@ static struct ss_block *take(struct ss_request *r, uint64_t size)
 	return b;
 }
 
-/* hipFree has not waited, so hipMalloc may, for a bounded time. True: the device was found idle. No
- * lock held. */
+/* hipFree has not waited, so hipMalloc may wait, for a bounded time. True: the device was found
+ * idle. No lock held. */
 static bool wait_idle(struct ss_pool *pool)
 {
 	struct ss_core *core = ss_core_of(pool);
@@ -53,26 +53,26 @@ static bool wait_idle(struct ss_pool *pool)
 	return idle;
 }
 
-/* Where hipFree does not wait, a host that is ahead of the device would take a segment for every
- * free that is under way: hipMalloc waits instead, from the eighth on. */
+/* If hipFree does not wait, a host that is ahead of the device would take a segment for every
+ * pending free. So hipMalloc waits from the eighth pending segment on. */
 static bool much_under_way(struct ss_pool *pool, uint64_t size)
 {
 	return ss_minus(ss_reserved(pool), ss_used(&pool->shelves)) >=
 	       ss_max(7 * size, ss_used_high(&pool->shelves));
 }
 
-/* What does not come this way is asked for like any other block, with all steps that there are
- * when memory is short. */
+/* A block that cannot be made here is requested like any other block, with all steps of the
+ * ladder. */
 struct ss_block *ss_whole_block_alloc(struct ss_request *r, uint64_t request)
 {
 	uint64_t size = ss_round(request, SS_FRAME);
 	struct ss_pool *pool = r->pool;
 	struct ss_block *b;
 
-	/* A segment begins where the runtime wants. */
+	/* The runtime chooses where a segment begins. */
 	if (pool->mem.backing != SS_BACKING_HIP || r->align > SS_FRAME)
 		return NULL;
-	/* Another thread may take what was added for this one. */
+	/* Another thread may take the segment that was added for this request. */
 	for (int tries = 0; tries < 4; tries++) {
 		b = take(r, size);
 		if (!b && much_under_way(pool, size) && wait_idle(pool))

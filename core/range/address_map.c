@@ -2,12 +2,12 @@
 /*
  * The address map, and the life of segment descriptors.
  *
- * The tables of a segment are reserved address space of which the kernel backs only the pages
- * that hold a block's start: 4 bytes for a small block, a page for a large one.
+ * The tables of a segment are reserved address space. The kernel backs only the pages that hold a
+ * block's start: 4 bytes for a small block, a page for a large one.
  *
- * Segment and block descriptors are recycled, never freed, and a recycled segment keeps its
- * tables mapped. So a reader that comes too late (a double free, a foreign pointer) reads zeros or
- * a descriptor that does not match, and never unmapped memory.
+ * Segment and block descriptors are recycled, never freed, and a recycled segment keeps its tables
+ * mapped. So a reader that comes too late (a double free, a foreign pointer) reads zeros or a
+ * descriptor that does not match, and never unmapped memory.
  *
  * Locks: map->lock, a leaf, guards the spare segments and the growth of the frame tables.
  */
@@ -102,8 +102,8 @@ static uint32_t last_in_group(const struct ss_segment *seg, uint64_t g)
 	}
 }
 
-/* The bit of the frame is looked at after that of the group is set; whoever takes the first away
- * looks for the second afterwards. So one of both sees what the other did. */
+/* This thread sets the bit of the group, then checks the bit of the frame. A thread that clears
+ * the group's bit checks the frame's bit afterwards. So one of both sees the other's change. */
 void ss_start_note(struct ss_segment *seg, uint64_t frame, unsigned group)
 {
 	atomic_fetch_or(&seg->starts[frame], 1ull << group);
@@ -111,10 +111,10 @@ void ss_start_note(struct ss_segment *seg, uint64_t frame, unsigned group)
 		atomic_fetch_or(&seg->used[frame / 64], 1ull << frame % 64);
 }
 
-/* A search found nothing in the groups `stale` of a frame. Takes their bits away, and puts back
- * those that turn out to be right. Meanwhile another search may miss a block, so it looks again
- * (seg->correcting is odd). Without a barrier in all threads the bits stay, which costs later
- * searches time (ss_start_set). */
+/* A search found no start in the groups `stale` of a frame. Clears their bits, and sets those
+ * again that turn out to be right. Meanwhile another search may miss a block, so it searches
+ * again (seg->correcting is odd). Without a barrier in all threads the bits stay, which costs
+ * later searches time (ss_start_set). */
 static void correct(struct ss_segment *seg, uint64_t frame, uint64_t stale)
 {
 	uint32_t turn = atomic_load(&seg->correcting);
@@ -148,7 +148,7 @@ static uint64_t bit_below(const _Atomic uint64_t *words, uint64_t n)
 static uint32_t last_start(struct ss_segment *seg, uint64_t g)
 {
 	uint64_t frame = g / SS_FRAME_GRAINS, before = frame;
-	/* The groups before that of g, then those of the frames before. */
+	/* First the groups before that of g, then those of earlier frames. */
 	uint64_t bits = atomic_load(&seg->starts[frame]) & ((1ull << g / 64 % 64) - 1);
 	uint32_t found = last_in_group(seg, g);
 
@@ -191,7 +191,7 @@ struct ss_block *ss_block_last_start(const struct ss_core *core, struct ss_segme
 struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, uint64_t base,
 				  uint64_t size)
 {
-	struct ss_spares own = {0}; /* those of a pool would need the pool's lock */
+	struct ss_spares own = {0}; /* the spares of a pool would need the pool's lock */
 	struct ss_block *b = size <= MOST ? ss_block_new(core, &own) : NULL;
 	struct ss_segment *seg;
 
@@ -201,7 +201,7 @@ struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, ui
 	seg = descriptor_take(core, size);
 	if (!seg)
 		goto fail;
-	/* A late free may still read the recycled segment as the one that it was before. */
+	/* A late free may still take the recycled segment for the previous one. */
 	__atomic_store_n(&seg->base, base, __ATOMIC_RELAXED);
 	__atomic_store_n(&seg->size, size, __ATOMIC_RELAXED);
 	seg->pool = pool;
@@ -222,8 +222,8 @@ struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, ui
 	if (!frames_set(core, base, size, seg)) {
 		frames_set(core, base, size, NULL);
 		ss_start_clear(seg, base);
-		/* Its tables may be read as long as the core lives, as those of every segment that
-		 * was one. */
+		/* The segment's tables may be read as long as the core lives, as those of every
+		 * recycled segment. */
 		seg->next = core->map->spare_segments;
 		core->map->spare_segments = seg;
 		pthread_mutex_unlock(&core->map->lock);
@@ -254,7 +254,7 @@ void ss_segment_forget(struct ss_core *core, struct ss_segment *seg)
 		ss_block_recycle(core, &none, b);
 	}
 	ss_spares_return(core, &none, 0);
-	/* They are zero already, but large, so the kernel gets their pages back. */
+	/* The tables are zero already, but large, so the kernel gets their pages back. */
 	if (seg->table_bytes > 256 * 1024)
 		madvise((void *)seg->grains, seg->table_bytes, MADV_DONTNEED);
 	pthread_mutex_lock(&core->map->lock);

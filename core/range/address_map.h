@@ -3,9 +3,9 @@
  * The address map finds the segment and the block of an address without taking a lock.
  *
  * A radix tree over frames of 2 MiB finds the segment. A table with one word for each grain of 512
- * bytes finds the block that starts at an address. Two bitmaps, of which groups of 64 grains have a
- * start and which frames have one, find the block that contains an address: the search reads one
- * word for each 128 MiB between that and the block's start.
+ * bytes finds the block that starts at an address. Two bitmaps find the block that contains an
+ * address: one says which groups of 64 grains have a start, the other which frames have one. The
+ * search reads one word for each 128 MiB between the address and the block's start.
  */
 #ifndef SS_RANGE_ADDRESS_MAP_H
 #define SS_RANGE_ADDRESS_MAP_H
@@ -26,11 +26,11 @@
 struct ss_map {
 	_Atomic(_Atomic(struct ss_segment *) *) *frames; /* root of the radix tree */
 	struct ss_block **slabs;                         /* block descriptors by index */
-	/* `lock` guards the rest. It is a leaf in the lock order. It has lines of its own, since
-	 * hits read the above. */
+	/* `lock` guards the rest. The lock is a leaf in the lock order. It has cache lines of
+	 * its own, since hits read the members above. */
 	_Alignas(128) pthread_mutex_t lock;
 	uint32_t slab_count, made; /* made: descriptors that were ever used */
-	struct ss_block *unused;   /* descriptors that nobody has, by ->left */
+	struct ss_block *unused;   /* descriptors without an owner, by ->left */
 	struct ss_segment *spare_segments;
 };
 
@@ -38,15 +38,15 @@ struct ss_map {
 bool ss_map_init(struct ss_core *core);
 void ss_map_finish(struct ss_core *core);
 
-/* The segment that contains addr; NULL: the address is not ours. The segment may go at any time,
- * unless the caller holds a live block of it or the lock of its pool. */
+/* The segment that contains addr; NULL: the address is not ours. The segment may end at any
+ * time, unless the caller holds a live block of it or the lock of its pool. */
 static inline struct ss_segment *ss_map_segment(const struct ss_core *core, uint64_t addr);
-/* The block that starts at addr; NULL: none of seg starts there. Like the next function it may be
- * called with a segment that has gone, and become another one, since it was found. */
+/* The block that starts at addr; NULL: no block of seg starts there. Like the next function it
+ * may be called with a segment that has ended, and become another one, since it was found. */
 static inline struct ss_block *ss_block_at(const struct ss_core *core, const struct ss_segment *seg,
 					   uint64_t addr);
 /* The block with the last start at or below addr. If addr lies in a block that stays live during
- * the call, it is that block; otherwise any block of the segment, or NULL. */
+ * the call, the result is that block; otherwise any block of the segment, or NULL. */
 struct ss_block *ss_block_last_start(const struct ss_core *core, struct ss_segment *seg,
 				     uint64_t addr);
 
@@ -66,7 +66,7 @@ static inline bool ss_segment_has(const struct ss_segment *seg, uint64_t addr, u
 	return *off < __atomic_load_n(&seg->size, __ATOMIC_RELAXED);
 }
 
-/* The segment of the frame in which addr lies, and where in it that is; NULL as
+/* The segment of the frame in which addr lies, and the offset of addr in it; NULL as
  * ss_map_segment(). */
 static inline struct ss_segment *ss_map_offset(const struct ss_core *core, uint64_t addr,
 					       uint64_t *off)
@@ -104,12 +104,12 @@ static inline struct ss_block *ss_block_by_index(const struct ss_map *map, uint3
 
 #define SS_FRAME_GRAINS (SS_FRAME / SS_GRAIN)
 
-/* Says in the bitmaps that a block starts in that group of 64 grains of a frame. */
+/* Notes in the bitmaps that a block starts in that group of 64 grains of a frame. */
 void ss_start_note(struct ss_segment *seg, uint64_t frame, unsigned group);
 
-/* Enters the block with that index as starting at addr. A search that takes a bit of the bitmaps
- * away makes all threads execute a full barrier before it looks again. So here a compiler barrier
- * is enough: either this thread sees that the bit has gone, or the search sees the block. */
+/* Enters the block with that index as starting at addr. A search that clears a bit of the
+ * bitmaps makes all threads execute a full barrier before it searches again. So here a compiler
+ * barrier is enough: either this thread sees the cleared bit, or the search sees the block. */
 static inline void ss_start_set(struct ss_segment *seg, uint64_t addr, uint32_t index)
 {
 	uint64_t g = (addr - seg->base) / SS_GRAIN;
@@ -123,8 +123,8 @@ static inline void ss_start_set(struct ss_segment *seg, uint64_t addr, uint32_t 
 		ss_start_note(seg, g / SS_FRAME_GRAINS, g / 64 % 64);
 }
 
-/* No block starts at addr any more. The bitmaps go on saying that one may: searches find out, and
- * correct them. */
+/* No block starts at addr any more. The bits stay set: a search that finds no start corrects
+ * them. */
 static inline void ss_start_clear(struct ss_segment *seg, uint64_t addr)
 {
 	atomic_store_explicit(&seg->grains[(addr - seg->base) / SS_GRAIN], 0, memory_order_release);

@@ -7,21 +7,22 @@
  *                    which has the block's slot;
  *   FREE, COMPLETED  the pool's lock. Every access has completed, so any stream may take it;
  *   FREE, ALL        the pool's lock. hipFree did not wait, so any stream may still use it;
- *   FREE, other      the lock of the shelf with that slot. It lies in the shelf's shelf;
+ *   FREE, other      the lock of the shelf with that slot. The block lies in that shelf;
  *   QUEUED           none: one thread has taken it out of all structures;
  *   GAP              the pool's lock;
- *   FRONT            none: who holds the live block behind it holds this, too.
+ *   FRONT            none: the holder of the live block after it holds this, too.
  * Neighbours may have different holders. The holder of a block writes its `next`, and the `prev` of
- * the block that lies there: only the holder can change where the block ends. A reader may find a
+ * the block that lies there: only the holder can change the end of the block. A reader may find a
  * neighbour that is just being changed. That is harmless: the reader only asks whether the
  * neighbour is free with the reader's own slot, and no other thread can make it so.
  *
  * Borders. Two threads that each divide their own shelf must not write to each other's descriptors.
- * So where neighbours are at home in two shelves, the holder of the left one draws a border between
- * them, a bit in its `next` and in the other's `prev` (ss_border_draw). Then neither reads nor
- * writes the other's descriptor. `next` stays true behind a border, since a block goes only if its
- * left neighbour swallows it; `prev` does not. A range that comes to another home has no border on
- * its right (ss_rehome). One on its left goes if both neighbours are in one shelf then.
+ * So if neighbours belong to two shelves (their homes), the holder of the left one draws a border
+ * between them, a bit in its `next` and in the other's `prev` (ss_border_draw). Then neither holder
+ * reads or writes the other's descriptor. `next` stays true across a border, since a block vanishes
+ * only if its left neighbour merges with it; `prev` may become stale. A range that gets another
+ * home has no border on its right (ss_rehome). A border on its left is removed if both neighbours
+ * are in one shelf then.
  */
 #ifndef SS_RANGE_BLOCK_H
 #define SS_RANGE_BLOCK_H
@@ -51,29 +52,29 @@ enum ss_block_state {
 	SS_BLOCK_UNUSED = 0, /* the descriptor describes nothing */
 	SS_BLOCK_LIVE,       /* handed out */
 	SS_BLOCK_QUEUED,     /* free, held by one thread */
-	SS_BLOCK_FREE,       /* free, in an index or in the list of what has a mark of ALL */
+	SS_BLOCK_FREE,       /* free, in an index or in the list of ALL */
 	SS_BLOCK_GAP,        /* addresses without memory (VMM), or exported bytes after the free */
-	SS_BLOCK_FRONT,      /* bytes in front of a live block, which go back with it */
+	SS_BLOCK_FRONT,      /* bytes before a live block, which are freed with it */
 };
 
-/* Descriptors are recycled but never given back to the host allocator. So a stale pointer to one
- * may be read at any time, and is then recognized as stale. Each has cache lines of its own, since
- * neighbours may have different holders. */
+/* Descriptors are recycled but never returned to the host allocator. So a stale pointer to one
+ * may be read at any time, and is then recognized as stale. Each descriptor has cache lines of
+ * its own, since neighbours may have different holders. */
 struct ss_block {
-	/* A hit, a cut and a merge use these, so they are one cache line: */
+	/* Used by a hit, a cut and a merge, so they are one cache line: */
 	uint64_t addr, size;
 	union {
 		struct ss_block *left; /* chains temporary lists */
-		struct ss_block **at;  /* in a free index: where the pointer to this block is */
+		struct ss_block **at;  /* in a free index: address of the pointer to this block */
 	};
-	struct ss_block *right; /* next in a list of a free index, or of what has a mark of ALL */
+	struct ss_block *right; /* next in a list of a free index, or in the list of ALL */
 	union {
-		/* FREE with a slot: position of the mark. FREE and completed: time (ms) since which
-		 * it has been idle, or earlier; 0: it was never in use. */
+		/* FREE with a slot: position of the mark. FREE and completed: time (ms) since
+		 * which the block has been idle, or earlier; 0: it was never in use. */
 		uint64_t n;
 		uint64_t id; /* LIVE: unique among all blocks ever handed out */
 	};
-	/* Written whole where the block becomes free or live (ss_set_word), and read whole. */
+	/* Written whole when the block becomes free or live (ss_set_word), and read whole. */
 	union {
 		_Atomic uint64_t word;
 		struct {
@@ -95,7 +96,7 @@ struct ss_block {
 } __attribute__((aligned(128)));
 
 /* One allocation from the driver, or one reservation of addresses. The lock of the pool's memory
- * guards it, except for what the address map reads. Recycled, never freed. */
+ * guards it, except for the members that the address map reads. Recycled, never freed. */
 struct ss_segment {
 	uint64_t base, size;  /* the usable part, whole frames */
 	struct ss_pool *pool; /* its owner; opaque here */
@@ -104,14 +105,14 @@ struct ss_segment {
 	_Atomic uint64_t *starts;    /* per group of 64 grains a bit: a block may start there */
 	_Atomic uint64_t *used;      /* per frame a bit: one of its groups has a bit */
 	_Atomic uint32_t correcting; /* odd: bits are being taken away (address_map.c) */
-	uint64_t span;               /* bytes that these tables are made for */
+	uint64_t span;               /* bytes for which these tables are made */
 	size_t table_bytes;
 	void *native; /* address that the driver returned; base may be above it */
 	uint64_t native_size;
 	uint64_t idle_since; /* ms: when the last byte of it became free */
 	uint64_t serial;     /* number for IPC handles, never used twice; 0: none yet */
 	void *chunk;         /* guarded (backing/guard.c): its memory; else NULL */
-	/* A device is being given access; it must not go meanwhile */
+	/* A device is being given access; the segment must not end meanwhile */
 	bool opening;
 	struct ss_segment *prev, *next; /* list of the pool; next: also the spare list */
 };
@@ -138,15 +139,15 @@ static inline void ss_set_word(struct ss_block *b, uint64_t word)
 	atomic_store_explicit(&b->word, word, memory_order_relaxed);
 }
 
-/* b is free with a mark on that slot, or completed. */
+/* Makes b free with a mark on that slot, or completed. */
 static inline void ss_set_free(struct ss_block *b, uint32_t slot)
 {
 	ss_set_word(b, ss_word(slot, SS_BLOCK_FREE, false));
 }
 
-/* The holder of the block may be another thread, which writes parts of the word under another lock.
- * Whichever part of that is seen, no word of the caller's own slot comes out. (The thread sanitizer
- * cannot know that.) */
+/* The holder of the block may be another thread, which writes parts of the word under another
+ * lock. Whichever parts the caller sees, they never make a word of the caller's own slot. (The
+ * thread sanitizer cannot know that.) */
 #ifdef __SANITIZE_THREAD__
 __attribute__((no_sanitize_thread, noinline, unused)) static
 #else
@@ -163,7 +164,7 @@ static inline bool ss_is_state(const struct ss_block *b, enum ss_block_state sta
 	return b && atomic_load_explicit(&b->state, memory_order_relaxed) == state;
 }
 
-/* Is b (NULL: no) live? What its owner wrote before it handed the block out can then be read. */
+/* Is b (NULL: no) live? If so, the owner's writes before it handed the block out are visible. */
 static inline bool ss_is_live(const struct ss_block *b)
 {
 	return b && atomic_load_explicit(&b->state, memory_order_acquire) == SS_BLOCK_LIVE;
@@ -190,8 +191,8 @@ static inline void ss_set_home(struct ss_block *b, uint32_t home)
 	atomic_store_explicit(&b->home, home, memory_order_relaxed);
 }
 
-/* In a pointer to a neighbour: a border lies between. Negative, so that one test finds what is a
- * neighbour on this side of any border. */
+/* In a pointer to a neighbour: a border lies between. The bit makes the value negative, so that
+ * one test recognizes a neighbour without a border. */
 #define SS_BORDER ((uintptr_t)1 << 63)
 
 /* A value of `prev` or `next`, if it is a neighbour without a border; else NULL. */
@@ -206,13 +207,13 @@ static inline struct ss_block *ss_block_prev(const struct ss_block *b)
 	return ss_this_side(atomic_load_explicit(&b->prev, memory_order_relaxed));
 }
 
-/* `next` as it is. The caller holds b. */
+/* `next` unchanged, with its border bit. The caller holds b. */
 static inline struct ss_block *ss_right_of(const struct ss_block *b)
 {
 	return atomic_load_explicit(&b->next, memory_order_relaxed);
 }
 
-/* The right neighbour, also behind a border. The caller holds b, or b cannot change. */
+/* The right neighbour, also across a border. The caller holds b, or b cannot change. */
 static inline struct ss_block *ss_block_next(const struct ss_block *b)
 {
 	return (struct ss_block *)((uintptr_t)ss_right_of(b) & ~SS_BORDER);
@@ -241,8 +242,8 @@ static inline bool ss_fits(const struct ss_block *b, uint64_t size, uint64_t ali
 	return ss_start_in(b, align) + size <= b->addr + b->size;
 }
 
-/* A list of free ranges by ->request, which only live blocks use otherwise. For who walks an index
- * and must not change its links meanwhile. */
+/* A list of free ranges by ->request, which otherwise only live blocks use. For a caller that
+ * walks an index and must not change its links meanwhile. */
 static inline void ss_picked_push(struct ss_block **list, struct ss_block *b)
 {
 	b->request = (uintptr_t)*list;

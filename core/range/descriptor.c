@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The storage of block descriptors, which are never freed. Each has cache lines of its own, so it
- * does not matter whose it was before.
+ * The storage of block descriptors, which are never freed. Each has cache lines of its own, so its
+ * former owner does not matter.
  *
  * Locks: the lock of the spare descriptors' owner; core->map->lock, a leaf.
  */
@@ -10,7 +10,7 @@
 
 _Static_assert(sizeof(struct ss_block) % SS_LINES == 0, "descriptors share a line");
 
-/* One that was used before, or else the next of the newest slab. core->map->lock held. */
+/* A descriptor that was used before, or else the next of the newest slab. core->map->lock held. */
 static struct ss_block *take(struct ss_map *map, struct ss_core *core)
 {
 	struct ss_block *b = map->unused, *slab;

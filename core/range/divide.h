@@ -8,7 +8,7 @@
 
 #include "core/range/address_map.h"
 
-/* b: a `next`; nothing behind a border is written. */
+/* b: a `next`; across a border nothing is written. */
 static inline void ss_set_prev(struct ss_block *b, struct ss_block *prev)
 {
 	if (ss_this_side(b))
@@ -27,7 +27,7 @@ static inline void ss_border_draw(struct ss_block *b, struct ss_block *next)
 	ss_set_prev(next, (struct ss_block *)SS_BORDER);
 }
 
-/* There is none on the right of b, which the caller holds. */
+/* No border lies on the right of b, which the caller holds, from now on. */
 static inline void ss_border_remove(struct ss_block *b)
 {
 	struct ss_block *next = ss_block_next(b);
@@ -38,8 +38,8 @@ static inline void ss_border_remove(struct ss_block *b)
 	}
 }
 
-/* Removes the border on the right of b, which the caller holds, if what lies there is in nobody
- * else's shelf any more. */
+/* Removes the border on the right of b, which the caller holds, if the range there is in no
+ * other shelf any more. */
 static inline void ss_border_review(struct ss_block *b)
 {
 	struct ss_block *next = ss_block_next(b);
@@ -48,7 +48,7 @@ static inline void ss_border_review(struct ss_block *b)
 		ss_border_remove(b);
 }
 
-/* b, which the caller holds, is at home there from now on. */
+/* Makes `home` the home of b, which the caller holds. */
 static inline void ss_rehome(struct ss_block *b, uint32_t home)
 {
 	ss_set_home(b, home);

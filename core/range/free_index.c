@@ -43,7 +43,8 @@ struct ss_block *ss_index_best(const struct ss_free_index *x, uint64_t size, uin
 
 	for (i = first; i < SS_CLASSES && !b; i = ss_list_after(x, i))
 		b = best_of(x->list[i], size, align, SS_LOOKED_AT);
-	/* Whoever grows for a block and does not find what was added would grow for ever. */
+	/* An exhaustive search is needed: a caller that grows for a block and does not find the
+	 * added memory would grow for ever. */
 	for (i = first; i < SS_CLASSES && !b; i = ss_list_after(x, i))
 		b = best_of(x->list[i], size, align, UINT32_MAX);
 	return b;

@@ -11,7 +11,7 @@
 #include "core/range/block.h"
 
 #define SS_CLASSES 1280
-#define SS_LOOKED_AT 4 /* ranges of the list in which a size would be */
+#define SS_LOOKED_AT 4 /* ranges that are checked in the list to which a size belongs */
 
 /* Lists of ranges whose sizes differ by a 32nd at most. */
 struct ss_free_index {
@@ -29,7 +29,7 @@ void ss_index_clear(struct ss_free_index *x);
 /* A range that holds `size` bytes at `align`: the smallest, and of equal ones the lowest, of the
  * first few in the first list that has one. NULL: there is none at all. */
 struct ss_block *ss_index_best(const struct ss_free_index *x, uint64_t size, uint64_t align);
-/* The first range of the first list in use behind that of b (NULL: of all lists); NULL: none. */
+/* The first range of the first list in use after that of b (NULL: of all lists); NULL: none. */
 struct ss_block *ss_index_first_after(const struct ss_free_index *x, const struct ss_block *b);
 /* The range after b (NULL: before all), smaller lists first; NULL: there are no more. */
 static inline struct ss_block *ss_index_next(const struct ss_free_index *x,
@@ -44,7 +44,7 @@ static inline struct ss_block *ss_index_next(const struct ss_free_index *x,
 /* ---- inlined, for the hot path --------------------------------------------- */
 
 /* The list of a size: 32 for each power of two. The exponent of the size as a floating-point
- * number, and the first five bits behind it. */
+ * number, and the first five bits after it. */
 static inline unsigned ss_class(uint64_t size)
 {
 	double d = (double)(int64_t)size;
@@ -72,7 +72,7 @@ static inline unsigned ss_list_after(const struct ss_free_index *x, unsigned i)
 	return j * 64 + (unsigned)__builtin_ctzll(rest);
 }
 
-/* For who adds to x->bytes what it inserts in all, and takes away what it removes. */
+/* For a caller that itself adds the inserted bytes to x->bytes, and subtracts the removed bytes. */
 static inline void ss_index_link(struct ss_free_index *x, struct ss_block *b)
 {
 	unsigned i = ss_class(b->size);
@@ -118,8 +118,8 @@ static inline void ss_index_remove(struct ss_free_index *x, struct ss_block *b)
 	ss_index_unlink(x, b);
 }
 
-/* The same at a fraction of the cost, for hits: of the next list it looks at the first range only.
- * NULL: ask ss_index_best(). */
+/* The same at a fraction of the cost, for hits: of the next list only the first range is
+ * checked. NULL: ask ss_index_best(). */
 SS_INLINE struct ss_block *ss_index_fit(const struct ss_free_index *x, uint64_t size,
 					uint64_t align)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hipMallocAsync and hipFreeAsync where nothing is out of the ordinary: the stream that the
- * thread used last, the device's current pool, and the stream's shelf has what is needed. Likewise
- * hipMalloc and hipFree as long as one timeline orders all work of the device. Everything else
- * goes the caller's long way, which knows every case; the ordering rules are the same.
+ * The usual case of hipMallocAsync and hipFreeAsync: the stream is the one that the thread used
+ * last, the pool is the device's current pool, and the stream's shelf has a fitting range.
+ * hipMalloc and hipFree are served likewise as long as one timeline orders all work of the device.
+ * Every other call takes the caller's slow path, which handles all cases; the ordering rules are
+ * the same.
  *
- * What is inlined is the case of the thread that owns the shelf's lock and finds a fit at once. It
- * calls nothing and so saves no registers. All else of the hot path is out of line.
+ * Only one case is inlined: the thread owns the shelf's lock and finds a fit at once. That case
+ * calls nothing and so saves no registers. The rest of the hot path is out of line.
  *
  * Locks: shelf->lock.
  */
@@ -33,10 +34,10 @@ void ss_hits_gate(struct ss_core *core, const _Atomic int *shut)
 	core->fast->shut = shut;
 }
 
-/* ---- what the thread used last ---------------------------------------------- */
+/* ---- the stream that the thread used last ----------------------------------- */
 
-/* Notes that r's thread uses tl's shelf in `set`. native NULL: for hipMalloc. `frees`: it may free
- * there, too. False: the long way has to make the shelf first. */
+/* Notes that r's thread uses tl's shelf in `set`. native NULL: for hipMalloc. `frees`: the
+ * thread may free there, too. False: the slow path has to make the shelf first. */
 static bool note(struct ss_recent *r, struct ss_shelves *set, struct ss_timeline *tl, void *native,
 		 uint64_t gen, bool frees)
 {
@@ -95,20 +96,21 @@ static bool classic_refill(struct ss_core *core, int dev)
 		    NULL, gen, true);
 }
 
-/* gen: r's, for what is to be done. */
+/* gen: the generation of r for the kind of call. */
 static inline bool is_current(uint64_t gen, const struct ss_core *core)
 {
 	return likely(gen == atomic_load_explicit(&core->recent_gen, memory_order_acquire));
 }
 
-/* The same for a stream. Of ss_nobody, and of no core, the handle is nobody's. */
+/* The same for a stream. In ss_nobody, and in a record of no core, the handle is nobody's. */
 static inline bool is_recent(const struct ss_recent *r, uint64_t gen, const struct ss_core *core,
 			     const void *native)
 {
 	return likely(r->native == native) && is_current(gen, core);
 }
 
-/* owner: the thread entered as the lock's owner. That is known where this is inlined. */
+/* owner: the thread entered as the lock's owner. The compiler knows the value if the function is
+ * inlined. */
 SS_INLINE void leave(struct ss_shelf *q, bool owner, struct ss_thread *t)
 {
 	if (owner)
@@ -125,7 +127,7 @@ static inline uint64_t block_size(size_t size)
 	return likely(size - 1 < SS_MAX_REQUEST) ? ss_round(size, SS_GRAIN) : 0;
 }
 
-/* What hipMalloc promises. */
+/* The alignment that hipMalloc promises. */
 static inline uint64_t classic_align(size_t size)
 {
 	return size > SS_CLASSIC_LARGE - SS_GRAIN ? SS_CLASSIC_ALIGN : 1;
@@ -148,8 +150,7 @@ SS_INLINE void hand_out(void **out, size_t size, const struct ss_recent *r, stru
 		leave(q, owner, t);
 }
 
-/* For the owner of the lock, where the shelf has a fit at once. False: alloc_any() may know
- * more. */
+/* For the owner of the lock, if the shelf has a fit at once. False: alloc_any() may find more. */
 SS_INLINE bool alloc_own(void **out, size_t size, const struct ss_recent *r, struct ss_thread *t,
 			 uint64_t align)
 {
@@ -168,7 +169,7 @@ SS_INLINE bool alloc_own(void **out, size_t size, const struct ss_recent *r, str
 	return true;
 }
 
-/* For any thread, and with a second look. False: the shelf has no such block. */
+/* For any thread, and with a longer search. False: the shelf has no such block. */
 static SS_NOINLINE bool alloc_any(void **out, size_t size, struct ss_recent *r, uint64_t align)
 {
 	struct ss_shelf *q = r->shelf;
@@ -188,7 +189,8 @@ static SS_NOINLINE bool alloc_any(void **out, size_t size, struct ss_recent *r, 
 
 /* ---- into the shelf --------------------------------------------------------------- */
 
-/* The block of the pool that starts at addr. It may be anybody's by now, or NULL. */
+/* The block of the pool that starts at addr. The block may have another owner by now, or be
+ * NULL. */
 SS_INLINE struct ss_block *block_at(struct ss_core *core, const struct ss_recent *r, uint64_t addr)
 {
 	uint64_t off;
@@ -265,7 +267,8 @@ static SS_NOINLINE int free_refill(void *ptr, void *native, struct ss_core *core
 {
 	struct ss_recent *r = &ss_thread->stream;
 
-	/* What is remembered may be right, and just frees not be for the hot path. */
+	/* The remembered stream may be valid although frees currently have to take the slow
+	 * path. */
 	return !is_recent(r, r->gen, core, native) && refill(core, native) &&
 			       ss_thread->stream.free_gen ?
 		       free_again(ptr, native, core, miss) :
@@ -329,7 +332,7 @@ int ss_hit_classic_free(struct ss_core *core, void *ptr, bool (*may)(int dev))
 	if (unlikely(!is_current(t->classic.free_gen, core))) {
 		if (!classic_free_refill(core, ptr))
 			return -1;
-		t = ss_thread; /* it may have got its record just now */
+		t = ss_thread; /* the thread may have got its record just now */
 	}
 	r = &t->classic;
 	b = block_at(core, r, (uintptr_t)ptr);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pieces of a hit, inlined where they are used: cutting and merging in the shelf, bytes in use,
- * the claim of a live block. No atomic exchange for the thread that owns the lock. Only shelf/
+ * The pieces of a hit, inlined into their callers: cutting and merging in the shelf, bytes in use,
+ * the claim of a live block. The thread that owns the lock makes no atomic exchange. Only shelf/
  * includes this.
  *
  * Bytes in use. The first thread that uses a pool counts alone, with plain stores: its high-water
- * mark is exact however many streams it uses. From the first use by another thread on, every
- * shelf counts for itself under its own lock, and only when one passes its own peak are they
- * summed; a peak of several threads at once that is made of hits alone may go unseen. The sum is
- * always exact.
+ * mark is exact however many streams it uses. From the first use by another thread on, every shelf
+ * counts for itself under its own lock. The counts are summed only when one passes its own peak; so
+ * a peak that several threads reach together by hits alone may go unseen. The sum is always exact.
  */
 #ifndef SS_SHELF_HIT_H
 #define SS_SHELF_HIT_H
@@ -26,7 +25,7 @@ static inline void ss_put(_Atomic uint64_t *v, uint64_t n)
 	atomic_store_explicit(v, n, memory_order_relaxed);
 }
 
-/* False: that is more than there ever was. */
+/* False: the sum is a new peak of c. */
 static inline bool ss_count_add(struct ss_count *c, uint64_t delta)
 {
 	uint64_t used = ss_get(&c->used) + delta;
@@ -40,9 +39,9 @@ static inline void ss_count_less(struct ss_count *c, uint64_t size)
 	ss_put(&c->used, ss_get(&c->used) - size);
 }
 
-/* Where the calling thread counts: for the pool, if it counts alone, else for q. */
+/* The count of the calling thread: the pool's, if the thread counts alone, else that of q. */
 struct ss_count *ss_count_of(struct ss_shelf *q);
-/* What *c counts is a new peak of it. q->lock held; unlocks it. */
+/* The bytes that *c counts have reached a new peak. q->lock held; unlocks it. */
 SS_NOINLINE void ss_count_peak(struct ss_shelf *q, struct ss_count *c);
 
 /* ---- the shelf. q->lock held. ------------------------------------------------ */
@@ -60,11 +59,11 @@ static inline void ss_shelf_merge(struct ss_shelf *q, struct ss_block *a, struct
 	ss_block_merge(q->set->core, &q->spares, a, b);
 }
 
-/* b and its right neighbour, which is not free on this stream: another stream's shelf may have
- * it. */
+/* Handles the border between b and its right neighbour, which is not free on this stream but may
+ * be free in another stream's shelf. */
 SS_NOINLINE void ss_border_consider(struct ss_block *b, struct ss_block *next);
 
-/* b, with its mark, becomes free, one with the free ranges of the shelf beside it. */
+/* b, with its mark, becomes free, and merges with the free ranges of the shelf beside it. */
 SS_INLINE void ss_shelf_put_own(struct ss_shelf *q, struct ss_block *b)
 {
 	struct ss_block *next = ss_this_side(ss_right_of(b)), *prev = ss_block_prev(b);
@@ -88,8 +87,9 @@ SS_INLINE void ss_shelf_put_own(struct ss_shelf *q, struct ss_block *b)
 		q->idle += b->size;
 }
 
-/* Would cutting `size` bytes off b divide an idle segment that is better released whole? A segment
- * counts as idle, too, if the rest of it lies among the completed ranges. The ladder merges it. */
+/* Would a cut of `size` bytes off b divide an idle segment that is better released whole? A
+ * segment also counts as idle if the rest of it lies among the completed ranges. The ladder
+ * merges the two parts. */
 static inline bool ss_splits_idle(const struct ss_shelf *q, const struct ss_block *b, uint64_t size)
 {
 	const struct ss_block *next = ss_block_next(b);
@@ -100,8 +100,8 @@ static inline bool ss_splits_idle(const struct ss_shelf *q, const struct ss_bloc
 	return b->seg->size > atomic_load_explicit(&q->cut_freely, memory_order_relaxed);
 }
 
-/* `size` bytes at `align`, if that takes no second look; then not in any
- * structure. NULL: ask ss_shelf_take(). */
+/* `size` bytes at `align`, if a simple search finds them; the block is then in no structure.
+ * NULL: ask ss_shelf_take(). */
 SS_INLINE struct ss_block *ss_shelf_take_own(struct ss_shelf *q, uint64_t size, uint64_t align)
 {
 	struct ss_block *b = ss_index_fit(&q->free, size, align), *rest;
@@ -138,8 +138,8 @@ SS_INLINE struct ss_block *ss_shelf_take_own(struct ss_shelf *q, uint64_t size, 
 #endif
 
 /* Takes the live block at addr from its owner. `live`: the word of such a block. Of two threads
- * that free one block only one succeeds, since a live block is claimed under the lock of the shelf
- * that handed it out. */
+ * that free one block only one succeeds, since a live block is claimed under the lock of the
+ * shelf that handed it out. */
 static inline bool ss_claim_hit(struct ss_block *b, uint64_t live, uint64_t addr)
 {
 	if (unlikely(ss_block_word(b) != live))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The shelf of a stream: ranges that it cuts and merges under its own lock.
+ * The shelf of a stream: ranges that the stream cuts and merges under the shelf's own lock.
  *
  * Neighbours merge whatever their marks, and the result carries the later mark: the stream itself
- * may always reuse them, and others wait a little longer.
+ * may always reuse them, and other streams wait a little longer.
  *
  * Locks: shelf->lock, held by the caller.
  */
@@ -25,8 +25,8 @@ void ss_border_consider(struct ss_block *b, struct ss_block *next)
 		ss_border_draw(b, next);
 }
 
-/* The left neighbour of b, which has come here from elsewhere, may lie behind a border, and be a
- * range of this shelf. Then the border goes. */
+/* b has come from another structure. If its left neighbour is a range of this shelf behind a
+ * border, the border is removed. */
 static void open_left(struct ss_shelf *q, const struct ss_block *b)
 {
 	struct ss_block *left = ss_block_last_start(q->set->core, b->seg, b->addr - 1);
@@ -118,7 +118,7 @@ struct ss_block *ss_shelf_extract(struct ss_shelf *q, ss_range_test *may, const 
 	return list;
 }
 
-/* A figure of a moment ago will do. (The thread sanitizer cannot know that.) */
+/* A slightly old figure is good enough. (The thread sanitizer cannot know that.) */
 #ifdef __SANITIZE_THREAD__
 __attribute__((no_sanitize_thread, noinline))
 #endif

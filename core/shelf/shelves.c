@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The shelves of a pool: which there are, and one block in and out of one.
+ * The shelves of a pool: the table of shelves, and single blocks in and out of one.
  *
  * Locks: shelf->lock; a new shelf takes memory->lock.
  */
@@ -8,11 +8,11 @@
 
 struct ss_shelf_table {
 	uint32_t cap;
-	struct ss_shelf_table *older; /* readers may still be in it */
+	struct ss_shelf_table *older; /* readers may still use it */
 	_Atomic(struct ss_shelf *) q[];
 };
 
-/* ---- which shelves there are ------------------------------------------------ */
+/* ---- the table of shelves --------------------------------------------------- */
 
 uint64_t ss_shelf_new_ids(struct ss_core *core)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes in use, where that is more than an addition: who counts them, new peaks, sums (hit.h).
+ * Bytes in use, beyond the plain addition of a hit: who counts them, new peaks, sums (hit.h).
  *
  * While a recording runs there are no hits, and all threads count for the pool, one after another.
  *
@@ -21,7 +21,7 @@ struct ss_count *ss_count_of(struct ss_shelf *q)
 		return &set->alone;
 	if (who == me)
 		return &set->alone;
-	/* A second thread: from here on nobody counts alone. */
+	/* A second thread uses the pool: from here on no thread counts alone. */
 	if (who != SHARED) {
 		atomic_store_explicit(&set->counter, SHARED, memory_order_relaxed);
 		ss_hits_end(set->core);
@@ -39,7 +39,7 @@ void ss_count_peak(struct ss_shelf *q, struct ss_count *c)
 	struct ss_shelves *set = q->set;
 
 	/* A second thread may just have raised the pool's peak to a higher sum. The count of one
-	 * shelf may be negative, since others free what it handed out. */
+	 * shelf may be negative, since other shelves' threads free blocks that it handed out. */
 	if (c == &set->alone)
 		ss_raise_to(&c->peak, ss_get(&c->used));
 	else
@@ -49,7 +49,7 @@ void ss_count_peak(struct ss_shelf *q, struct ss_count *c)
 		raise_peak(set);
 }
 
-/* The order of the changes is that of their times, so a recording has the same peak. */
+/* Changes are recorded in the order of their times, so a recording has the same peak. */
 static uint64_t recorded_add(struct ss_shelves *set, uint64_t delta)
 {
 	uint64_t when = ss_moment_begin(&set->memory->moment);
@@ -73,7 +73,7 @@ uint64_t ss_used_add(struct ss_shelf *q, uint64_t delta)
 		ss_bias_unlock(&q->lock);
 	else
 		ss_count_peak(q, c);
-	/* Off the hot path the sum is affordable, so peaks of threads that take turns are seen. */
+	/* The sum is affordable off the hot path. It shows the peaks of threads that take turns. */
 	if ((int64_t)delta > 0 &&
 	    atomic_load_explicit(&set->counter, memory_order_relaxed) == SHARED)
 		raise_peak(set);
