@@ -22,9 +22,11 @@ struct ss_all {
 	_Atomic uint64_t completed; /* highest position known to be reached */
 	/* ... and that a device-wide wait of the application stands for, which has returned */
 	_Atomic uint64_t waited;
+	/* Written under order->lock. */
+	_Atomic uint64_t access; /* devices whose streams count, a bit each */
+	atomic_bool unclosed;    /* marks above the newest snapshot were given */
 	/* Guarded by order->lock: */
-	uint64_t access;               /* devices whose streams count, a bit each */
-	bool unclosed;                 /* marks above the newest snapshot were given */
+	uint32_t turn;                 /* of the streams in ss_all_open() */
 	struct ss_snapshot *snapshots; /* not reached, the oldest first */
 };
 
