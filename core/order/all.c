@@ -109,12 +109,14 @@ uint64_t ss_all_mark(struct ss_core *core, int dev, uint64_t access)
 {
 	struct ss_order *o = core->order;
 	struct ss_all *all = &o->dev[dev].all;
-	bool ready = null_streams(core, access | 1ull << dev);
-	uint64_t n;
+	uint64_t open = atomic_load(&all->unclosed) ? atomic_load(&all->access) : 0, n;
+	bool ready = null_streams(core, open | access | 1ull << dev);
 
 	pthread_mutex_lock(&o->lock);
 	/* A device that has lost its access counts as long as a mark waits for it. */
 	all->access = (all->snapshots || all->unclosed ? all->access : 0) | access | 1ull << dev;
+	/* A snapshot closes older marks, too, and has the null streams that those have. */
+	ready = ready && !(all->unclosed && all->access & ~(open | access | 1ull << dev));
 	if (ready && snapshot(core, dev)) {
 		n = all->snapshots->prev->n;
 	} else {
@@ -152,11 +154,13 @@ static void look(struct ss_core *core, int dev)
 {
 	struct ss_order *o = core->order;
 	struct ss_all *all = &o->dev[dev].all;
-	bool ready = !all->unclosed || null_streams(core, all->access);
+	uint64_t access = atomic_load(&all->access);
+	bool ready = atomic_load(&all->unclosed) && null_streams(core, access);
 	struct ss_snapshot *s;
 
 	pthread_mutex_lock(&o->lock);
-	if (all->unclosed && ready)
+	/* Another thread may have added devices, or marks for want of a null stream, meanwhile. */
+	if (ready && all->unclosed && all->access == access)
 		snapshot(core, dev);
 	while ((s = all->snapshots) && is_reached(all, s)) {
 		atomic_store(&all->completed, s->n);
@@ -178,16 +182,20 @@ bool ss_all_reached(struct ss_core *core, int dev, uint64_t n, bool any)
 struct ss_timeline *ss_all_open(struct ss_core *core, int dev, uint32_t *i, uint64_t *n)
 {
 	struct ss_order *o = core->order;
+	struct ss_all *all = &o->dev[dev].all;
 	struct ss_timeline *tl = NULL;
 	const struct ss_snapshot *s;
+	uint32_t at;
 
 	pthread_mutex_lock(&o->lock);
-	s = o->dev[dev].all.snapshots;
-	for (s = s ? s->prev : NULL; s && *i < s->count && !tl; ++*i)
-		if (!done(s, *i)) {
-			tl = s->at[*i].tl;
-			*n = s->at[*i].n;
+	s = all->snapshots;
+	for (s = s ? s->prev : NULL; s && *i < s->count && !tl; ++*i) {
+		at = all->turn++ % s->count;
+		if (!done(s, at)) {
+			tl = s->at[at].tl;
+			*n = s->at[at].n;
 		}
+	}
 	pthread_mutex_unlock(&o->lock);
 	return tl;
 }

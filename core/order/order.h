@@ -125,8 +125,9 @@ uint64_t ss_all_mark(struct ss_core *core, int dev, uint64_t access);
 bool ss_all_reached(struct ss_core *core, int dev, uint64_t n, bool any);
 /* The position up to which fences, or the ends of other threads' waits, will show completion. */
 uint64_t ss_all_told(struct ss_core *core, int dev);
-/* The next stream from *i on, 0 at first, that the latest marks wait for, and its position.
- * NULL: no more. */
+/* A stream that the latest marks wait for, and its position. *i, 0 at first, counts the streams
+ * that were looked at. NULL: no more. A caller that takes only some of them gets others the next
+ * time, since a stream that was asked is one of them again with the next mark. */
 struct ss_timeline *ss_all_open(struct ss_core *core, int dev, uint32_t *i, uint64_t *n);
 /* Devices, a bit each, whose memory streams of other devices have used. */
 uint64_t ss_order_visited(const struct ss_core *core);

@@ -22,9 +22,11 @@ struct ss_all {
 	_Atomic uint64_t completed; /* highest position known to be reached */
 	/* ... that is covered by a device-wide wait of the application which has returned */
 	_Atomic uint64_t waited;
+	/* Written under order->lock. */
+	_Atomic uint64_t access; /* devices whose streams count, a bit each */
+	atomic_bool unclosed;    /* marks above the newest snapshot were given */
 	/* Guarded by order->lock: */
-	uint64_t access;               /* devices whose streams count, a bit each */
-	bool unclosed;                 /* there are marks above the newest snapshot */
+	uint32_t turn;                 /* of the streams in ss_all_open() */
 	struct ss_snapshot *snapshots; /* not reached, the oldest first */
 };
 

@@ -10,6 +10,7 @@
 #include "test.h"
 
 #define BLOCK (16u << 20)
+#define SMALL (512u << 10)
 #define KERNEL_NS 2000000
 #define STREAMS 4
 #define ROUNDS 50
@@ -209,6 +210,28 @@ static void destroyed(void)
 	CHECK(q == p && !overlaps);
 }
 
+#define MANY 100 /* more than the streams that are asked at a time */
+
+/* Many streams, each of which is at its end soon. */
+static void many(void)
+{
+	hipStream_t stream[MANY];
+	uint64_t before = device_free(0);
+	void *p;
+
+	for (int i = 0; i < MANY; i++)
+		OK(hipStreamCreateWithFlags(&stream[i],
+					    i % 3 ? hipStreamNonBlocking : hipStreamDefault));
+	for (int i = 0; i < 10 * MANY; i++) {
+		OK(hipMalloc(&p, SMALL));
+		OK(hipMemsetAsync(p, i, SMALL, stream[i * 37 % MANY]));
+		OK(hipFree(p));
+	}
+	fprintf(stderr, "%.1f blocks per stream\n",
+		(double)(before - device_free(0)) / SMALL / MANY);
+	CHECK(before - device_free(0) <= 6ull * MANY * SMALL);
+}
+
 int main(int argc, char **argv)
 {
 	static const size_t sizes[] = {sizeof(void *), sizeof(uint64_t), 0};
@@ -227,6 +250,8 @@ int main(int argc, char **argv)
 		held_up();
 	else if (!strcmp(argv[1], "value"))
 		value();
+	else if (!strcmp(argv[1], "many"))
+		many();
 	else if (!strcmp(argv[1], "destroyed"))
 		destroyed();
 	else
