@@ -317,6 +317,9 @@ int ss_hit_free(void *ptr, void *native, struct ss_core *core, ss_miss_free *mis
 
 /* hipMalloc; size > 0. Uses only bytes of which every mark is completed. */
 enum ss_status ss_alloc_classic(struct ss_core *core, int dev, size_t size, void **out);
+/* Does a wait for every known stream of its device prove that nothing uses the block any more? A
+ * destroyed stream may still run, and streams of other devices may use it. */
+bool ss_wait_proves(struct ss_core *core, const struct ss_found *f);
 /* hipFree of a block that ss_find() found, also if it is of hipMallocAsync. `waited`: a token of
  * ss_streams_sync_begin() for the block's device, taken before the caller waited for the streams;
  * this call ends it. NULL: nobody waited, and the block is not reused before all streams have come

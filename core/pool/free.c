@@ -99,6 +99,11 @@ static bool proves(struct ss_core *core, const struct ss_pool *pool, bool wide)
 	return !(ss_order_visited(core) >> dev & 1) && !(ss_access(pool) & ~(1ull << dev));
 }
 
+bool ss_wait_proves(struct ss_core *core, const struct ss_found *f)
+{
+	return proves(core, f->pool, false);
+}
+
 /* Adds the block to the completed ranges, or marks it with everything that the device's streams
  * have enqueued. */
 static void free_marked(struct ss_pool *pool, struct ss_block *b, bool completed)

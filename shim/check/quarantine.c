@@ -94,6 +94,9 @@ static bool may_hold(const struct ss_timeline *tl, const void *ptr, const struct
 	if (!tl && (ss_options.check & SS_CHECK_GUARD) && ss_lookup(ss_core, ptr, &info) &&
 	    info.guarded)
 		return false;
+	/* The fill of a block of hipFree must come after each access by the program. */
+	if (!tl && !ss_wait_proves(ss_core, found))
+		return false;
 	/* Only its own thread can read on a per-thread stream. */
 	if (tl && ss_timeline_kind(tl) == SS_TL_THREAD)
 		return false;
