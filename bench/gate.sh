@@ -70,7 +70,9 @@ done | xargs -P "$(nproc)" -L 1 bash -c 'count "$2" "$1"' - | sort | awk -v fixe
 		# Of the mean and of each log.
 		if (fixed) {
 			mean["async"] = 490; most["async"] = 560
-			mean["classic"] = 785; most["classic"] = 890
+			# Any change of placement moves one log (amr) by a fifth: its
+			# segments are exchanged more or less often.
+			mean["classic"] = 785; most["classic"] = 1060
 		} else {
 			mean["async"] = 430; mean["classic"] = 720
 			most["async"] = most["classic"] = 1e9
