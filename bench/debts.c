@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the wait of hipFree costs a program that has only the null stream: hipMalloc, one piece of
+ * The cost of hipFree's wait for a program that has only the null stream: hipMalloc, one piece of
  * device work, hipFree, over and over. bench/debts.sh compares the modes of SOMASHIM_FREE_SYNC.
  *   debts LOOPS
  * A line per loop: its name, and microseconds per turn. `kernel` is a kernel of 10 us, `memset`

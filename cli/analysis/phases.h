@@ -53,7 +53,7 @@ struct ss_phases {
 	uint64_t least_ns; /* shorter ranges are left out of the timeline */
 };
 
-/* What a phase is told of memory: both of the device where it is most. */
+/* The memory figures of one moment, of which a phase takes the highest. */
 struct ss_phase_totals {
 	uint64_t used; /* bytes over all devices */
 	uint64_t allocs, frees;

@@ -350,3 +350,16 @@ void ss_sites_finish(struct ss_sites *s)
 	free(s->frame);
 	*s = (struct ss_sites){0};
 }
+
+bool ss_sites_of_stacks(struct ss_sites *s, const struct ss_trace_reader *r)
+{
+	size_t count;
+	const struct ss_trace_stack_def *stack = ss_trace_reader_stacks(r, &count);
+
+	for (size_t i = 0; i < count; i++)
+		s->stacks = stack[i].id >= s->stacks ? stack[i].id + 1 : s->stacks;
+	s->of_stack = calloc((size_t)s->stacks + 1, sizeof(*s->of_stack));
+	for (uint32_t i = 0; s->of_stack && i < s->stacks; i++)
+		s->of_stack[i] = i;
+	return s->of_stack != NULL;
+}

@@ -107,6 +107,9 @@ void ss_sites_end_lookups(struct ss_sites *s);
 uint32_t ss_sites_group(const struct ss_sites *g, uint32_t call, uint32_t stream, uint32_t tid);
 /* "function" or "functions". */
 const char *ss_by_name(enum ss_by by, bool many);
+/* Makes each call stack of the recording a site of its own, by the stack's number. *s is empty. The
+ * caller frees s->of_stack. False: out of memory. */
+bool ss_sites_of_stacks(struct ss_sites *s, const struct ss_trace_reader *r);
 /* Fills in `shared` and `beside` of all sites; ss_sites_read() calls it. False: out of memory. */
 bool ss_sites_tell_apart(struct ss_sites *s);
 

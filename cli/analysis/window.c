@@ -29,24 +29,10 @@ void ss_window_finish(struct ss_window *w)
 	memset(w, 0, sizeof(*w));
 }
 
-static bool number_stacks(struct ss_window *w)
-{
-	struct ss_sites *s = &w->stacks;
-	size_t count;
-	const struct ss_trace_stack_def *stack = ss_trace_reader_stacks(w->reader, &count);
-
-	for (size_t i = 0; i < count; i++)
-		s->stacks = stack[i].id >= s->stacks ? stack[i].id + 1 : s->stacks;
-	s->of_stack = calloc((size_t)s->stacks + 1, sizeof(*s->of_stack));
-	for (uint32_t i = 0; s->of_stack && i < s->stacks; i++)
-		s->of_stack[i] = i;
-	return s->of_stack != NULL;
-}
-
 /* Plays the events before the part. False: out of memory. */
 static bool play(struct ss_window *w)
 {
-	if (!number_stacks(w) ||
+	if (!ss_sites_of_stacks(&w->stacks, w->reader) ||
 	    !ss_trace_memory_init(&w->memory, w->reader, &w->stacks, NULL, NULL))
 		return false;
 	while ((w->has_first = ss_trace_reader_next(w->reader, &w->first))) {

@@ -63,7 +63,8 @@ static void stacks_keep(struct ss_check_report *f, json_t *finding, struct ss_sy
 }
 
 /* A text that is the same for findings where the same calls of the same places are wrong in the
- * same way. Their frames are given back. The caller frees it. NULL: out of memory. */
+ * same way. Puts the frames of its call stacks back into the finding. The caller frees the text.
+ * NULL: out of memory. */
 static char *key_of(const struct ss_check_report *f, const json_t *finding)
 {
 	size_t size = 64 + strlen(text(finding, "fault")) + strlen(text(finding, "error")), length;

@@ -73,8 +73,8 @@ bool ss_snapshot_number(const struct ss_pickle *entry, const char *key, uint64_t
 	return true;
 }
 
-/* What the program had reserved of the device, from the begin of the history on. The sums of a
- * hostile file may be of any size. */
+/* The memory that the program had reserved of the device, from the begin of the history on. The
+ * sums of a hostile file may be of any size. */
 struct reserved {
 	__int128 now, most; /* beside what it had at the begin */
 	__int128 end;       /* all, by the segments */

@@ -67,21 +67,6 @@ static bool replay(struct ss_trace_memory *m, struct ss_trace_reader *r, uint64_
 	return true;
 }
 
-/* A site for each stack, by its number. */
-static bool number_sites(struct ss_sites *s, const struct ss_trace_reader *r)
-{
-	size_t count;
-	const struct ss_trace_stack_def *stack = ss_trace_reader_stacks(r, &count);
-
-	*s = (struct ss_sites){0};
-	for (size_t i = 0; i < count; i++)
-		s->stacks = stack[i].id >= s->stacks ? stack[i].id + 1 : s->stacks;
-	s->of_stack = calloc((size_t)s->stacks + 1, sizeof(*s->of_stack));
-	for (uint32_t i = 0; s->of_stack && i < s->stacks; i++)
-		s->of_stack[i] = i;
-	return s->of_stack != NULL;
-}
-
 static bool write_memory(struct ss_ring_base *base, const struct ss_trace_memory *m)
 {
 	for (int freed = 1; freed >= 0; freed--) {
@@ -137,7 +122,7 @@ static enum ss_ring_result move_begin(struct ss_ring_file *f, const char *path, 
 
 	if (!r)
 		return SS_RING_FAILED;
-	if (!number_sites(&sites, r) || !ss_trace_memory_init(&m, r, &sites, NULL, NULL) ||
+	if (!ss_sites_of_stacks(&sites, r) || !ss_trace_memory_init(&m, r, &sites, NULL, NULL) ||
 	    !replay(&m, r, begin)) {
 		snprintf(err, err_size, "%s: out of memory", path);
 	} else if (rewrite(f, b, count, begin, &m)) {

@@ -10,19 +10,6 @@
 
 /* ---- frames ---------------------------------------------------------------------- */
 
-/* The first chunk at frame *at or above; *at is then the frame after it. NULL: there is none. */
-static struct ss_chunk *next_chunk(const struct ss_vmm *v, uint64_t *at)
-{
-	while (*at < v->end) {
-		struct ss_chunk *c = v->frame[*at];
-
-		*at += c ? c->size / v->unit : 1;
-		if (c)
-			return c;
-	}
-	return NULL;
-}
-
 /* Sets or clears (`to` NULL) the frames of c. Lock held. */
 static void frames_set(struct ss_vmm *v, const struct ss_chunk *c, struct ss_chunk *to)
 {
@@ -428,7 +415,7 @@ enum ss_status ss_chunks_open(struct ss_memory *m)
 	enum ss_status s = SS_OK;
 	struct ss_chunk *c;
 
-	for (uint64_t at = 0; s == SS_OK && (c = next_chunk(v, &at));) {
+	for (uint64_t at = 0; s == SS_OK && (c = ss_chunk_next(v, &at));) {
 		uint64_t va = c->va, end = va + c->size;
 
 		for (; at < v->end && (c = v->frame[at]); end += c->size)
@@ -456,7 +443,7 @@ void ss_chunks_set_aside(struct ss_memory *m)
 	struct ss_vmm *v = m->vmm;
 	struct ss_chunk *c;
 
-	for (uint64_t at = 0; (c = next_chunk(v, &at));) {
+	for (uint64_t at = 0; (c = ss_chunk_next(v, &at));) {
 		pthread_mutex_lock(&m->lock);
 		frames_set(v, c, NULL);
 		v->chunks--;
@@ -470,7 +457,7 @@ bool ss_chunks_any_open(const struct ss_vmm *v)
 {
 	const struct ss_chunk *c;
 
-	for (uint64_t at = 0; (c = next_chunk(v, &at));)
+	for (uint64_t at = 0; (c = ss_chunk_next(v, &at));)
 		if (!c->unopened)
 			return true;
 	return false;
@@ -490,7 +477,7 @@ void ss_chunks_unmap_all(struct ss_memory *m, const struct ss_vmm *v)
 {
 	const struct ss_chunk *c;
 
-	for (uint64_t at = 0; (c = next_chunk(v, &at));)
+	for (uint64_t at = 0; (c = ss_chunk_next(v, &at));)
 		(void)give_chunk(m, c);
 }
 
@@ -500,7 +487,7 @@ void ss_chunks_end(struct ss_memory *m, struct ss_vmm *v, bool give_back)
 	struct ss_chunk *c;
 	bool gone;
 
-	for (uint64_t at = 0; (c = next_chunk(v, &at));) {
+	for (uint64_t at = 0; (c = ss_chunk_next(v, &at));) {
 		gone = !give_back || give_chunk(m, c);
 		v->aside |= !gone;
 		chunk_end(m, c, gone);

@@ -9,18 +9,6 @@
 
 #define TRIES 3 /* drivers now and then refuse a call that succeeds when repeated */
 
-static struct ss_chunk *next_chunk(const struct ss_vmm *v, uint64_t *at)
-{
-	while (*at < v->end) {
-		struct ss_chunk *c = v->frame[*at];
-
-		*at += c ? c->size / v->unit : 1;
-		if (c)
-			return c;
-	}
-	return NULL;
-}
-
 /* Counts bytes that the device has back, or (negative, as two's complement) no longer. */
 static void count(struct ss_memory *m, uint64_t delta)
 {
@@ -68,9 +56,9 @@ uint64_t ss_memory_sleep(struct ss_memory *m, uint32_t *chunks)
 
 	if (!m->vmm)
 		return 0;
-	for (uint64_t at = 0; (c = next_chunk(m->vmm, &at));)
+	for (uint64_t at = 0; (c = ss_chunk_next(m->vmm, &at));)
 		(void)unmap(m, c);
-	for (uint64_t at = 0; (c = next_chunk(m->vmm, &at));)
+	for (uint64_t at = 0; (c = ss_chunk_next(m->vmm, &at));)
 		if (c->asleep && release(m, c)) {
 			gone += c->size;
 			*chunks += 1;
@@ -132,7 +120,7 @@ static enum ss_status open_runs(struct ss_memory *m, bool *all)
 	struct ss_chunk *c;
 
 	*all = true;
-	for (uint64_t at = 0; s == SS_OK && (c = next_chunk(v, &at));) {
+	for (uint64_t at = 0; s == SS_OK && (c = ss_chunk_next(v, &at));) {
 		uint64_t va = c->va, end = va + c->size;
 		bool any = c->waking;
 
@@ -162,7 +150,7 @@ static enum ss_status open_all(struct ss_memory *m)
 	if (s != SS_OK || all)
 		return s;
 	all = true;
-	for (uint64_t at = 0; s == SS_OK && (c = next_chunk(m->vmm, &at));) {
+	for (uint64_t at = 0; s == SS_OK && (c = ss_chunk_next(m->vmm, &at));) {
 		if (!c->waking)
 			continue;
 		if (ss_chunks_open_range(m, c->va, c->size) == SS_OK)
@@ -188,10 +176,10 @@ enum ss_status ss_memory_wake(struct ss_memory *m)
 
 	if (!v)
 		return SS_OK;
-	for (uint64_t at = 0; s == SS_OK && (c = next_chunk(v, &at));)
+	for (uint64_t at = 0; s == SS_OK && (c = ss_chunk_next(v, &at));)
 		if (c->asleep && !c->handle)
 			s = create(m, c);
-	for (uint64_t at = 0; s == SS_OK && (c = next_chunk(v, &at));)
+	for (uint64_t at = 0; s == SS_OK && (c = ss_chunk_next(v, &at));)
 		if (c->asleep)
 			s = map(m, c);
 	if (s == SS_OK)

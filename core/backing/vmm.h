@@ -46,6 +46,19 @@ static inline struct ss_chunk **ss_frame_at(const struct ss_vmm *v, uint64_t va)
 	return &v->frame[(va - v->seg->base) / v->unit];
 }
 
+/* The first chunk at frame *at or above; *at is then the frame after it. NULL: there is none. */
+static inline struct ss_chunk *ss_chunk_next(const struct ss_vmm *v, uint64_t *at)
+{
+	while (*at < v->end) {
+		struct ss_chunk *c = v->frame[*at];
+
+		*at += c ? c->size / v->unit : 1;
+		if (c)
+			return c;
+	}
+	return NULL;
+}
+
 /* ---- ../vmm.c. No lock held. ------------------------------------------------------- */
 
 /* As ss_memory_grow and ss_memory_release. If a pool gets no addresses, or no first chunk, grow

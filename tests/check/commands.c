@@ -4,17 +4,6 @@
 
 #include "corpus.h"
 
-/* A non-blocking stream of device 1, which is number 4. */
-static hipStream_t stream_of_1(void)
-{
-	hipStream_t s;
-
-	OK(hipSetDevice(1));
-	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
-	OK(hipSetDevice(0));
-	return s;
-}
-
 static void *block_of_1(hipStream_t on)
 {
 	void *p;

@@ -87,4 +87,15 @@ static inline void order(hipStream_t earlier, hipStream_t later)
 	OK(hipEventDestroy(e));
 }
 
+/* A non-blocking stream of device 1. */
+static inline hipStream_t stream_of_1(void)
+{
+	hipStream_t s;
+
+	OK(hipSetDevice(1));
+	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+	OK(hipSetDevice(0));
+	return s;
+}
+
 #endif

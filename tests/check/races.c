@@ -95,16 +95,6 @@ static hipGraphExec_t graph_of_copy(void *to, void *from)
 	return exec;
 }
 
-static hipStream_t stream_of_1(void)
-{
-	hipStream_t s;
-
-	OK(hipSetDevice(1));
-	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
-	OK(hipSetDevice(0));
-	return s;
-}
-
 static void *block_of_1(hipStream_t s)
 {
 	void *p;
