@@ -434,11 +434,13 @@ static void finish_means(struct ss_usage *u, const struct ss_analysis *a)
 /* A block that lives at the end. */
 static void site_keeps(const struct ss_analysis *a, struct ss_site *s, const struct ss_range *b)
 {
-	uint64_t span = a->last_ns - a->first_ns + 1;
+	double span = (double)(a->last_ns - a->first_ns) + 1;
 
 	if (b->begin_ns >= a->first_ns && b->begin_ns <= a->last_ns) {
-		s->kept_in |= 1u << (unsigned)(32 * (double)(b->begin_ns - a->first_ns) /
-					       (double)span);
+		/* A time above 2^53 is rounded, perhaps to the end. */
+		double at = 32 * ((double)(b->begin_ns - a->first_ns) / span);
+
+		s->kept_in |= 1u << (at < 31 ? (unsigned)at : 31);
 	}
 	s->largest_live = b->asked > s->largest_live ? b->asked : s->largest_live;
 	s->oldest_ns = !s->oldest_ns || b->begin_ns < s->oldest_ns ? b->begin_ns : s->oldest_ns;

@@ -102,9 +102,12 @@ static struct store {
 
 static bool is_in(const struct block *b, int end, uint64_t va, uint64_t size)
 {
+	if (!b->p)
+		return false;
+
 	uint64_t at = (uint64_t)(uintptr_t)end_of(b, end);
 
-	return b->p && at >= va && at + 8 <= va + size;
+	return at >= va && at + 8 <= va + size;
 }
 
 static bool st_open(void *ctx, uint64_t bytes)
