@@ -28,7 +28,7 @@ struct ss_block;
 /* Makes a core. The shim has one per process, tests have many. The driver and the options are
  * copied. Returns NULL if host memory is out. */
 struct ss_core *ss_core_create(const struct ss_driver *drv, const struct ss_options *opt);
-/* Gives all memory back to the driver and frees the core, which no other thread may be using. For
+/* Releases all memory to the driver and frees the core, which no other thread may be using. For
  * tests and tools: the shim never destroys its core. */
 void ss_core_destroy(struct ss_core *core);
 /* True if memory that is still mapped on `dev` must be unmapped before the process ends, because
@@ -37,21 +37,22 @@ bool ss_must_unmap(struct ss_core *core, int dev);
 /* Unmaps that memory. The caller has seen all work of the device end, and nobody uses memory of
  * the device any more. */
 void ss_unmap(struct ss_core *core, int dev);
-/* Who is told of what by the core. NULL: nobody. */
+/* Functions that the core calls when something happens. Each may be NULL. */
 struct ss_watch {
-	/* Where it says that SOMASHIM_INITIAL failed, and that a runtime refuses to map memory. The
-	 * caller owns it. */
+	/* The file for the core's messages: SOMASHIM_INITIAL failed, a runtime refuses to map
+	 * memory. The caller owns it. */
 	FILE *log;
-	/* The pools took memory of a device for an allocation, or there was none. The thread that
-	 * allocates calls it, with no lock held. */
+	/* The pools took memory of a device for an allocation, or the device had none. Called on
+	 * the allocating thread, with no lock held. */
 	void (*grew)(void);
 	/* An allocation failed. As above. */
 	void (*out_of_memory)(struct ss_core *core, const struct ss_oom *oom);
-	/* A block was handed out (`allocated`), is freed, or goes with its device at a reset: there
-	 * a lock is held, so it calls nothing of the core. With it there are no hits. */
+	/* A block was handed out (`allocated`), is freed, or ends with its device at a reset. At a
+	 * reset a lock is held, so the function calls nothing of the core. If it is set, all calls
+	 * take the slow path. */
 	void (*block)(bool allocated, const void *ptr, size_t size, const void *stream);
-	/* A thread is about to wait for memory that sleeps (sleep.h). It holds no lock, and this
-	 * returns at once. */
+	/* A thread is about to wait for memory that sleeps (sleep.h). The thread holds no lock, and
+	 * the function returns at once. */
 	void (*wake)(void);
 };
 /* Not thread safe: call it before anything else. The struct is copied. */
@@ -83,9 +84,9 @@ struct ss_timeline *ss_timeline_add(struct ss_core *core, int dev, void *native,
 				    enum ss_timeline_kind kind, bool seen);
 /* NULL for an unknown handle. `native` must not be a null or per-thread handle. */
 struct ss_timeline *ss_timeline_find(struct ss_core *core, void *native);
-/* Forgets the handle; call it before the real destroy. A last fence will tell when memory that was
- * freed on the stream may be reused, and what its shelf holds goes back to the pools. Returns true
- * if the caller must synchronize the stream (by the real call) before it destroys it, because the
+/* Forgets the handle; call it before the real destroy. A last fence will show when memory that was
+ * freed on the stream may be reused, and the pools take the ranges of its shelf. Returns true if
+ * the caller must synchronize the stream (by the real call) before it destroys it, because the
  * null stream relies on joining it. */
 bool ss_timeline_retire(struct ss_core *core, struct ss_timeline *tl);
 /* Stores the native handles of the live non-blocking streams of `dev`, at most `max`, and returns
@@ -177,7 +178,7 @@ struct ss_token ss_device_sync_begin(struct ss_core *core, int dev);
  * streams. */
 struct ss_token ss_streams_sync_begin(struct ss_core *core, int dev);
 /* `threshold`: the call is one of HIP's synchronization points, at which memory above the release
- * threshold goes back. */
+ * threshold is released. */
 void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool threshold);
 
 /* A call went past the shim. From now on event clocks and stream queries prove nothing, and memory
@@ -185,13 +186,13 @@ void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool thresho
  * for streams that the core knows, still count. */
 void ss_distrust(struct ss_core *core);
 bool ss_distrusted(const struct ss_core *core);
-/* Around a host function, on the thread that calls it. Meanwhile no allocation waits for frees in
- * flight unless memory is short (pool/bounded_wait.c). */
+/* Around a host function, on the thread that calls it. Meanwhile no allocation waits for pending
+ * frees unless memory is short (pool/bounded_wait.c). */
 void ss_host_function_begin(void);
 void ss_host_function_end(void);
 /* Around a call that enqueues anything else that may need the host on tl: a wait for a value, a
- * graph with such a node, a host function that does not report itself. From the begin until it is
- * known to have run no allocation waits for frees in flight unless memory is short
+ * graph with such a node, a host function that does not report itself. From the begin until the
+ * work is known to have completed, no allocation waits for pending frees unless memory is short
  * (pool/bounded_wait.c). `ok`: the call succeeded. tl NULL: on a stream that has no timeline. */
 void ss_host_begin(struct ss_core *core);
 void ss_host_end(struct ss_core *core, struct ss_timeline *tl, bool ok);
@@ -225,7 +226,7 @@ enum ss_status ss_pool_create(struct ss_core *core, int dev, uint64_t max_bytes,
 /* Other processes may map the pool's memory from now on. Call it before the first allocation. */
 void ss_pool_share(struct ss_pool *pool);
 bool ss_pool_shared(const struct ss_pool *pool);
-/* Live blocks stay valid, and the free of the last one gives the memory back. If the pool was
+/* Live blocks stay valid, and the free of the last one releases the memory. If the pool was
  * current, the default pool becomes current. SS_ERR_INVALID for a default or classic pool. */
 enum ss_status ss_pool_destroy(struct ss_core *core, struct ss_pool *pool);
 /* A handle is a number that is never used twice, so a dead handle is recognized. */
@@ -244,8 +245,8 @@ int ss_pool_device(const struct ss_pool *pool);
 enum ss_status ss_pool_set_attr(struct ss_core *core, struct ss_pool *pool, enum ss_attr attr,
 				uint64_t value);
 enum ss_status ss_pool_get_attr(struct ss_pool *pool, enum ss_attr attr, uint64_t *value);
-/* Gives idle memory back until `keep` bytes are reserved, as far as nothing in flight uses it.
- * Never waits for the device: if giving back would, it happens at a later synchronization. */
+/* Releases idle memory until `keep` bytes are reserved. Pending memory stays. Never waits for the
+ * device: if a release would wait, it happens at a later synchronization. */
 enum ss_status ss_pool_trim(struct ss_core *core, struct ss_pool *pool, uint64_t keep);
 /* Gives access to existing and later memory to the devices in `give`. Those in `take` get no access
  * to later memory; what is mapped already may stay accessible to them. The owner always has access.
@@ -267,17 +268,18 @@ enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool, struct
 enum ss_status ss_alloc_current(struct ss_core *core, struct ss_timeline *tl, size_t size,
 				void **out);
 
-/* The same of a guarded segment: the device faults where the block ends, or up to its alignment
- * behind that, and once its memory has gone back, which is at the first synchronization that finds
- * the device idle after the free, also in the block. `tl` NULL: memory of hipMalloc, of a classic
- * pool. `pool` NULL: the current one of the timeline's device. SS_ERR_UNSUPPORTED: this device
- * cannot do it. It has no IPC handle. */
+/* The same, but the block is the end of a segment of its own (a guarded segment). The device faults
+ * at an access behind the block, up to the block's alignment later. After the free it also faults
+ * at an access inside the block, as soon as the memory is released: at the first synchronization
+ * that finds the device idle. `tl` NULL: memory of hipMalloc, of a classic pool. `pool` NULL: the
+ * current one of the timeline's device. Such a block has no IPC handle. SS_ERR_UNSUPPORTED: this
+ * device cannot do it. */
 enum ss_status ss_alloc_guarded(struct ss_core *core, struct ss_pool *pool, struct ss_timeline *tl,
 				size_t size, void **out);
 
-/* What a pointer is: asked once, and handed on. It stays true as long as the block is the caller's;
- * another thread may free it at any time in a program that frees twice, and a free of what is gone
- * answers SS_ERR_INVALID. */
+/* The result of a look-up of a pointer. It holds while the block belongs to the caller. In a
+ * program that frees a block twice another thread may free it at any time; the second free then
+ * returns SS_ERR_INVALID. */
 struct ss_found {
 	struct ss_segment *segment;
 	struct ss_pool *pool;
@@ -392,8 +394,8 @@ struct ss_ipc_place {
 	size_t size;     /* of the block, as requested */
 	int device;
 };
-/* Where the live block at `ptr` lies. SS_ERR_FOREIGN: not ours; SS_ERR_INVALID: not live, or of a
- * backing that has no IPC handles. */
+/* Finds the place of the live block at `ptr`. SS_ERR_FOREIGN: not ours; SS_ERR_INVALID: not live,
+ * or of a backing that has no IPC handles. */
 enum ss_status ss_ipc_find(struct ss_core *core, const void *ptr, struct ss_ipc_place *out);
 /* The block is exported: its bytes are never handed out again, even after its free. */
 void ss_ipc_export(struct ss_core *core, const struct ss_ipc_place *place);
@@ -402,62 +404,65 @@ bool ss_ipc_exported(struct ss_core *core, const void *ptr, uint64_t serial);
 
 /* ---- memory of the device ----------------------------------------------- */
 
-/* Bytes that the pools of `dev` could give back, beyond what the device reports as free. */
+/* Bytes that the pools of `dev` could release, in addition to those that the device reports as
+ * free. */
 uint64_t ss_idle_bytes(struct ss_core *core, int dev);
-/* What hipMemGetInfo should say: in, the device's own numbers; out, with idle memory counted as
- * free and SOMASHIM_LIMIT applied. */
+/* The figures for hipMemGetInfo. In: the device's own. Out: idle memory counts as free, and
+ * SOMASHIM_LIMIT is applied. */
 void ss_mem_info(struct ss_core *core, int dev, uint64_t *free_bytes, uint64_t *total_bytes);
-/* Memory of some device was taken past the pools: how much is left is to be asked again. Takes no
- * lock. */
+/* Memory of some device was taken past the pools, so the next allocation asks the device again how
+ * much is left. Takes no lock. */
 void ss_device_room_changed(struct ss_core *core);
 
-/* What the device is said to have: `total_bytes`, or less under SOMASHIM_LIMIT. */
+/* The size of the device as programs see it: `total_bytes`, or less under SOMASHIM_LIMIT. */
 uint64_t ss_limit_of(struct ss_core *core, int dev, uint64_t total_bytes);
 /* Memory that the process takes of `dev` past the pools counts against SOMASHIM_LIMIT, too. False:
  * there is no room for it, and nothing was counted; idle memory of the pools may be in the way. The
  * pools of `dev` exist (ss_pool_default). */
 bool ss_limit_take(struct ss_core *core, int dev, uint64_t bytes);
-void ss_limit_give(struct ss_core *core, int dev, uint64_t bytes);
+void ss_limit_return(struct ss_core *core, int dev, uint64_t bytes);
 
-/* Gives idle memory of `dev` back because a call of the runtime found none. With `may_wait` it
- * waits as long as an allocation would (SOMASHIM_OOM_WAIT_MS). *end is 0 for the first try and
- * keeps the end of the wait between tries. True: some memory went back, and another try may give
+/* Releases idle memory of `dev` because a call of the runtime found none. With `may_wait` it waits
+ * as long as an allocation would (SOMASHIM_OOM_WAIT_MS). *end is 0 for the first try and keeps the
+ * end of the wait between tries. True: some memory was released, and another try may release
  * more. */
-bool ss_give_back(struct ss_core *core, int dev, bool may_wait, uint64_t *end);
-/* The same for calls that do not report that memory is out: gives back until `dev` has `size` bytes
- * free, or nothing is idle. */
-void ss_give_room(struct ss_core *core, int dev, uint64_t size, bool may_wait);
-/* Has `dev` less free than the runtime may need for itself? Then what is freed goes back at
+bool ss_release_idle(struct ss_core *core, int dev, bool may_wait, uint64_t *end);
+/* The same for calls that do not report that memory is out: releases idle memory until `dev` has
+ * `size` bytes free, or nothing is idle. */
+void ss_make_room(struct ss_core *core, int dev, uint64_t size, bool may_wait);
+/* Has `dev` less free than the runtime may need for itself? Then freed memory is released at
  * once. */
 bool ss_device_low(struct ss_core *core, int dev);
 /* A hipFree has waited for all streams of `dev`. */
 void ss_freed_idle(struct ss_core *core, int dev);
 
-/* Is every stream of `dev` at its end? Records and polls fences, and never waits. The table in
- * order/order.h has what else can be asked. Without `join_null` the answer is no for a device whose
- * null stream was used beside blocking streams, because a fence on the null stream would join
- * them. */
+/* Is every stream of `dev` idle? Records and polls fences, and never waits. The table in
+ * order/order.h lists the other questions of this kind. Without `join_null` the answer is no for a
+ * device whose null stream was used beside blocking streams, because a fence on the null stream
+ * would join them. */
 bool ss_device_record_and_ask(struct ss_core *core, int dev, bool join_null);
-/* Is any stream of `dev` known to have something left to do? Streams are asked, and nothing is
- * enqueued. Another thread's per-thread stream cannot be asked, and after a bypass none is. */
+/* Is any stream of `dev` known to be busy? Streams are queried, and nothing is enqueued. Another
+ * thread's per-thread stream cannot be asked, and after a bypass none is. */
 bool ss_device_ask_busy(struct ss_core *core, int dev);
 /* The devices that must be idle before `dev` is reset: those with access to its pools' memory, and
  * `dev` itself if pools of another device have memory. */
 uint64_t ss_reset_waits_for(struct ss_core *core, int dev);
 /* Around the real hipDeviceReset: pools, blocks and timelines of the device end. `idle`: nothing
- * runs on the devices of ss_reset_waits_for(), so memory is given back. What another thread
- * allocates there before the end is dead with the rest, or refused with SS_ERR_NO_DEVICE. */
+ * runs on the devices of ss_reset_waits_for(), so memory is released. A block that another thread
+ * allocates there before the end is dead with the others, or its allocation fails with
+ * SS_ERR_NO_DEVICE. */
 void ss_device_reset_begin(struct ss_core *core, int dev, bool idle);
 void ss_device_reset_end(struct ss_core *core, int dev);
-/* The driver opens what it maps to a device that it did not before: what is mapped already, of any
- * device, is opened to it, too. False: not all of it was, so call it again. No lock held. */
+/* From now on the driver opens new mappings to one more device. This opens the present mappings of
+ * all devices to it, too. False: some were not opened, so call it again. No lock held. */
 bool ss_devices_reopen(struct ss_core *core);
 /* hipDeviceEnablePeerAccess: the devices in `peers` get access to the classic memory of `dev`. They
  * keep it after a reset. */
 enum ss_status ss_device_add_peers(struct ss_core *core, int dev, uint64_t peers);
-/* Releases the memory of `dev` that has to go: above a threshold, trimmed, or idle for
- * SOMASHIM_DECAY_MS. `device_idle`: the application has just waited for the whole device, or it is
- * known to be idle, so memory whose release waits for the device may go, too. */
+/* Releases the memory of `dev` that is due: above a threshold, trimmed, or idle for
+ * SOMASHIM_DECAY_MS. `device_idle`: the device is known to be idle, for example since the
+ * application has just waited for it. Then memory whose release waits for the device is released,
+ * too. */
 void ss_decay_run(struct ss_core *core, int dev, bool device_idle);
 
 /*

@@ -88,7 +88,7 @@ struct ss_device_info {
 	bool keep_unopened;
 	bool access_prefix; /* set_access works only on ranges that start with the reservation */
 	bool integrated;    /* an APU: host and device share memory */
-	bool release_waits[SS_BACKING_COUNT]; /* giving back waits for the device */
+	bool release_waits[SS_BACKING_COUNT]; /* a release waits for the device */
 };
 
 struct ss_driver {
@@ -96,12 +96,12 @@ struct ss_driver {
 
 	int (*device_count)(void *ctx);
 	enum ss_status (*device_info)(void *ctx, int dev, struct ss_device_info *out);
-	/* What the device itself reports, in bytes; NULL outputs allowed. */
+	/* The device's own figures, in bytes; NULL outputs allowed. */
 	enum ss_status (*mem_info)(void *ctx, int dev, uint64_t *free_bytes, uint64_t *total_bytes);
 
 	/* Whole segments. `size` is a multiple of 2 MiB. The devices in `peers` get access, too. If
-	 * giving access fails, *ptr may be set in spite of the error: then there is a segment,
-	 * which the caller must free. Otherwise *ptr is unchanged on failure. */
+	 * the devices get no access, *ptr may be set in spite of the error: then there is a
+	 * segment, which the caller must free. Otherwise *ptr is unchanged on failure. */
 	enum ss_status (*segment_alloc)(void *ctx, int dev, enum ss_backing backing, size_t size,
 					uint64_t peers, void **ptr);
 	enum ss_status (*segment_free)(void *ctx, int dev, enum ss_backing backing, void *ptr,
@@ -144,7 +144,7 @@ struct ss_driver {
 	void (*pause)(void *ctx);
 	/* Sleeps for about `us` microseconds and returns how many it took, at least as many, so
 	 * that naps add up though the clock may stand still. NULL: an allocation
-	 * waits for frees in flight only when memory is out (pool/bounded_wait.c). */
+	 * waits for pending frees only when memory is out (pool/bounded_wait.c). */
 	uint64_t (*nap)(void *ctx, unsigned us);
 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that other processes may map, and blocks that end where a guarded segment does: neither is
- * handed out again.
+ * Exported blocks, which other processes may map, and blocks of guarded segments. Neither is handed
+ * out again.
  *
- * Nobody tells when an importer lets go, so the bytes of an exported block are never handed out
- * again: a free turns them into a gap. A segment with nothing but gaps and idle memory goes back
- * whole; the runtime keeps it for the peer. Where it is seen to keep it for good (hip#3886), the
- * rest of a segment is used up first.
+ * No call tells when an importer has closed its mapping. So the bytes of an exported block are
+ * never handed out again: a free turns them into a gap. A segment that holds only gaps and idle
+ * memory is released as a whole, and the runtime keeps it for the importer. Some runtimes are seen
+ * to keep it for good (hip#3886). On these the other bytes of a segment are used up first.
  *
  * Locks: the pool's, dropped for the driver.
  */
@@ -89,13 +89,13 @@ void ss_ipc_keep(struct ss_pool *pool, struct ss_block *b)
 	ss_pool_unlock(pool);
 }
 
-/* ---- segments that go back -------------------------------------------------------- */
+/* ---- segments to release ----------------------------------------------------------- */
 
-/* What the blocks of a segment are. */
+/* The blocks of a segment. */
 struct contents {
 	uint64_t gaps; /* bytes that were exported */
 	bool live;
-	bool busy; /* something is live, in an shelf, or still in use by the device */
+	bool busy; /* a block is live, in a shelf, or still in use by the device */
 };
 
 /* Pool lock held, the shelves frozen. */
@@ -137,8 +137,8 @@ uint64_t ss_ipc_pinned(struct ss_pool *pool)
 	return pinned;
 }
 
-/* A segment that is to go back; NULL: none. The first block of a segment that the runtime keeps
- * (`kept`) costs it all of the segment: there, much of it must have been used up. Pool lock
+/* A segment to release; NULL: none. `kept`: the runtime keeps all of a segment for good even if
+ * only one block was exported, so at least half of the segment must have been exported. Pool lock
  * held. */
 static struct ss_segment *find_over(struct ss_pool *pool, bool kept)
 {
@@ -157,7 +157,7 @@ static struct ss_segment *find_over(struct ss_pool *pool, bool kept)
 	return seg;
 }
 
-/* What the device refused to take back stays, but nobody gets it. Pool lock held. */
+/* Keeps a segment that the driver refused to release. It is not handed out. Pool lock held. */
 static void put_back(struct ss_pool *pool, void *native, uint64_t size, uint64_t serial,
 		     void *chunk, uint64_t *when)
 {
@@ -192,7 +192,7 @@ uint64_t ss_ipc_release(struct ss_pool *pool, bool all)
 
 	if (!atomic_load(&pool->kept))
 		return 0;
-	ss_giving_begin(core, m->dev);
+	ss_releasing_begin(core, m->dev);
 	ss_pool_lock(pool);
 	ss_reclaim_all(pool);
 	while ((seg = find_over(pool, !all && ss_retention_exports(m)))) {
@@ -206,9 +206,9 @@ uint64_t ss_ipc_release(struct ss_pool *pool, bool all)
 		ss_memory_record(m, when, SS_TRACE_SEGMENT_FREE, (uintptr_t)native, size, 0);
 		ss_retention_begin(m, &w);
 		w.reserved += size;
-		s = ss_segment_give(m, native, size, chunk);
+		s = ss_segment_return(m, native, size, chunk);
 		if (s == SS_OK) {
-			ss_cap_give(m, size);
+			ss_cap_return(m, size);
 			if (!chunk)
 				ss_retention_exports_end(m, &w, size);
 		}
@@ -220,13 +220,13 @@ uint64_t ss_ipc_release(struct ss_pool *pool, bool all)
 			if (when)
 				ss_memory_record(m, when, SS_TRACE_SEGMENT_ALLOC, (uintptr_t)native,
 						 size, 0);
-			ss_giving_end(core, m->dev, given);
+			ss_releasing_end(core, m->dev, given);
 			return given;
 		}
 		given += size;
 		m->released_bytes += size;
 	}
 	ss_pool_unlock(pool);
-	ss_giving_end(core, m->dev, given);
+	ss_releasing_end(core, m->dev, given);
 	return given;
 }

@@ -140,31 +140,29 @@ uint64_t ss_pool_readers(const struct ss_pool *pool)
 	return atomic_load(&pool->readers);
 }
 
-/* ---- giving back -------------------------------------------------------------------- */
+/* ---- trim ---------------------------------------------------------------------------- */
 
-/* Is there anything to give back, and would nobody have to wait for it? Nobody may have asked the
- * streams since they freed it, so they are asked now: all at once, or where memory goes back beside
- * streams that are busy each for itself. */
+/* Is there memory to release, and is that possible without a wait? The streams may not have been
+ * queried since their last free, so they are queried now. */
 static bool trims_now(struct ss_pool *pool, uint64_t keep)
 {
-	bool unasked = ss_may_give(pool, SS_GIVE_UNASKED), any;
+	bool unasked = ss_may_release(pool, SS_IDLE_UNASKED), any;
 	struct ss_core *core = ss_core_of(pool);
 
 	/* Memory that could not be unmapped or released earlier is in no free range. */
 	any = ss_reserved(pool) > keep && ss_reserved(pool) >= ss_used(&pool->shelves) + SS_FRAME;
 	if (!any)
 		return unasked;
-	if (ss_device_may_give(core, pool->mem.dev, SS_GIVE_QUERIED))
-		return ss_others_may_give(pool);
+	if (ss_device_may_release(core, pool->mem.dev, SS_IDLE_QUERIED))
+		return ss_others_may_release(pool);
 	if (unasked)
 		(void)ss_device_ask_busy(core, pool->mem.dev);
-	return unasked || ss_may_give(pool, SS_GIVE_FENCED);
+	return unasked || ss_may_release(pool, SS_IDLE_FENCED);
 }
 
-/* A trim means what is idle when it is asked for. Where the threshold would not give back the rest
- * at the next synchronization anyway, memory that the device has not done with is none of it. Which
- * memory that is, only the streams know that were asked; while none is known to be busy, all of it
- * may be idle. */
+/* The bytes that a trim which comes too early still has to leave. A trim concerns the memory that
+ * is idle when it is called. If a threshold keeps memory at synchronizations, pending memory stays,
+ * too. While no stream is known to be busy, all free memory may be idle. */
 static uint64_t trim_leaves(struct ss_core *core, struct ss_pool *pool, uint64_t keep)
 {
 	uint64_t reserved, idle;
@@ -184,16 +182,17 @@ enum ss_status ss_pool_trim(struct ss_core *core, struct ss_pool *pool, uint64_t
 	ss_pool_lock(pool);
 	pool->st.trims++;
 	ss_pool_unlock(pool);
-	ss_fence_poll(core, NULL, -1);
+	ss_fences_poll(core, NULL, -1);
 	if (trims_now(pool, keep)) {
 		ss_pool_release(pool, keep, UINT64_MAX, SS_TRACE_TRIM_CALL);
 		return SS_OK;
 	}
-	/* Giving back would wait for the device: it is remembered as a threshold for the next
+	/* A release would wait for the device. The trim is remembered, as a threshold for the next
 	 * call that waits anyway. */
 	keep = trim_leaves(core, pool, keep);
 	ss_pool_lock(pool);
-	/* What is allocated later is not meant. A trim that is remembered already is done, too. */
+	/* Memory that is allocated later is not meant. An earlier trim that is remembered still
+	 * counts. */
 	if (ss_reserved(pool) > keep) {
 		if (!pool->trim_wanted || pool->trim_keep > keep)
 			pool->trim_keep = keep;
@@ -207,7 +206,7 @@ enum ss_status ss_pool_trim(struct ss_core *core, struct ss_pool *pool, uint64_t
 
 /* ---- destroying ---------------------------------------------------------------------- */
 
-/* Is it destroyed, with memory left of which nothing is in use? */
+/* Is the pool destroyed, and has memory left of which nothing is in use? */
 static bool has_rest(struct ss_pool *pool)
 {
 	return atomic_load(&pool->dying) && !ss_used(&pool->shelves) && ss_reserved(pool);
@@ -220,15 +219,15 @@ static void release_destroyed(struct ss_pool *pool)
 	struct ss_core *core = ss_core_of(pool);
 	bool any = false;
 
-	ss_fence_poll(core, NULL, -1);
-	if (ss_may_give(pool, SS_GIVE_UNASKED))
+	ss_fences_poll(core, NULL, -1);
+	if (ss_may_release(pool, SS_IDLE_UNASKED))
 		ss_pool_release(pool, 0, UINT64_MAX, SS_TRACE_TRIM_RESET);
 	SS_POOLS_EACH(rest, core, pool->mem.dev)
 		any |= has_rest(rest);
-	if (!any || !ss_device_may_give(core, pool->mem.dev, SS_GIVE_FENCED))
+	if (!any || !ss_device_may_release(core, pool->mem.dev, SS_IDLE_FENCED))
 		return;
 	SS_POOLS_EACH(rest, core, pool->mem.dev)
-		if (has_rest(rest) && ss_others_may_give(rest))
+		if (has_rest(rest) && ss_others_may_release(rest))
 			ss_pool_release(rest, 0, UINT64_MAX, SS_TRACE_TRIM_RESET);
 }
 

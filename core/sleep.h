@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sleep: the pools give the memory of the device away that is mapped for them, with what is live in
- * it kept elsewhere, and take it back at the same addresses. See docs/decisions.md.
+ * Sleep: the pools release their mapped memory of the device while the contents of live blocks are
+ * kept elsewhere. Later they map memory at the same addresses again and copy the contents back. See
+ * docs/decisions.md.
  */
 #ifndef SS_CORE_SLEEP_H
 #define SS_CORE_SLEEP_H
@@ -14,7 +15,7 @@
 struct ss_core;
 struct ss_asleep;
 
-/* Where contents are kept meanwhile. `save` and `restore` are called for the same ranges in the
+/* Keeps the contents meanwhile. `save` and `restore` are called for the same ranges in the
  * same order, each range with device memory that is mapped; `flush` ends a series of either, and
  * returns when the device has read, or has, all of it. False: it could not be done. All are called
  * by the thread that puts to sleep or wakes, with no lock held. */
@@ -37,16 +38,16 @@ struct ss_slept {
 	uint32_t chunks, ranges;
 };
 
-/* Puts all pools to sleep. The caller has found every device idle, and sees to it that nobody gives
- * one work until ss_core_wake() has returned SS_OK; allocations and frees that need no device may
- * go on. Whoever has to map, or resets a device, waits meanwhile, and asks by watch.wake (core.h)
- * to be woken. On failure, SS_ERR_NOMEM where host memory is out or SS_ERR_FAILED where the store
- * failed, everything is as it was, but that idle memory was released. *asleep: for
- * ss_core_wake(). */
+/* Puts all pools to sleep. The caller has found every device idle, and lets no thread enqueue work
+ * until ss_core_wake() has returned SS_OK. Allocations and frees that need no device may go on. A
+ * thread that has to map memory, or resets a device, waits meanwhile, and first calls watch.wake
+ * (core.h). SS_ERR_NOMEM: host memory is out; SS_ERR_FAILED: the store failed. After a failure
+ * everything is as before, except that idle memory was released. *asleep: for ss_core_wake(). */
 enum ss_status ss_core_sleep(struct ss_core *core, const struct ss_sleep_store *store,
 			     struct ss_asleep **asleep, struct ss_slept *out);
-/* Brings everything back, or nothing. SS_ERR_NOMEM: a device has no room for all of it; SS_ERR_..:
- * it was refused, or the store failed. Then everything still sleeps; call it again. */
+/* Maps all memory again and restores the contents, or does nothing. SS_ERR_NOMEM: a device has no
+ * room for all of it; another error: the driver refused, or the store failed. Then everything still
+ * sleeps, and the call may be repeated. */
 enum ss_status ss_core_wake(struct ss_asleep *asleep);
 /* Bytes of `dev` that sleep. Any thread. */
 uint64_t ss_asleep_bytes(struct ss_core *core, int dev);

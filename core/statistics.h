@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the core tells about itself: who holds memory when it is out, counts and sizes of pools and
- * devices, live blocks. The rules of core/core.h hold here, too.
+ * Figures of the core: the holders of memory when it is out, counts and sizes of pools and devices,
+ * live blocks. The rules of core/core.h hold here, too.
  */
 #ifndef SS_CORE_STATISTICS_H
 #define SS_CORE_STATISTICS_H
@@ -24,7 +24,7 @@ struct ss_oom_device {
 	uint64_t free_bytes, total_bytes;
 	uint64_t reserved;   /* by the pools of this process */
 	uint64_t limit;      /* SOMASHIM_LIMIT; 0: none */
-	uint64_t past_pools; /* what the process took past the pools, which counts against it */
+	uint64_t past_pools; /* taken by the process past the pools; counts for the limit */
 	char cause[160];     /* a limit that the driver hit, as a sentence; "": none */
 };
 struct ss_oom_pool {
@@ -51,14 +51,14 @@ struct ss_pool_stats {
 	const char *backing;
 	uint64_t allocations, frees, hits, misses;
 	uint64_t reuse_same_stream, reuse_event, reuse_completed, reuse_internal, reuse_implicit;
-	uint64_t waits; /* allocations that waited for frees in flight */
+	uint64_t waits; /* allocations that waited for pending frees */
 	uint64_t segments, grown, released_bytes, remaps, trims;
 	uint64_t reserved, reserved_high, used, used_high;
 	/* Freed, and not yet seen to have completed on the device. As in the report of out of
 	 * memory. A hint while other threads allocate. */
 	uint64_t in_flight;
 	uint64_t fences, busy_queries, driver_calls, driver_ns;
-	/* The driver calls that take memory, give it back, and map or open it */
+	/* The driver calls that take memory, release it, and map or open it */
 	uint64_t memory_calls;
 	uint64_t out_of_memory;
 	/* Sums of ss_stats_total() only. Bytes that were taken from the device although a pool had
@@ -68,7 +68,7 @@ struct ss_pool_stats {
 	/* How often each row of the ladder found memory, or made some */
 	uint64_t served[SS_LADDER_ROWS];
 };
-/* What a device holds, as far as this process knows it. */
+/* The memory of a device, as far as this process knows it. */
 struct ss_device_stats {
 	int device;
 	const char *name;                  /* of the device */

@@ -11,8 +11,8 @@
  * descriptors and mappings whatever the pool's size, little waste in the last one, and few calls to
  * move memory for a large block.
  *
- * Locks: the memory's lock, dropped for the driver. What a thread works on meanwhile is in state
- * QUEUED, which nobody else touches.
+ * Locks: the memory's lock, dropped for the driver. A range that a thread works on meanwhile is
+ * in state QUEUED, so no other thread touches it.
  */
 #include <stdio.h>
 
@@ -27,24 +27,24 @@
 /* Bytes of a device that may be set aside before no pool maps more of it */
 #define ASIDE_MOST (256ull << 20)
 
-/* As much as the runtime is known to really give back (backing/retention.c). */
-static uint64_t give(struct ss_memory *m, uint64_t target, uint64_t older_than)
+/* Releases as much as the runtime is known to really release (backing/retention.c). */
+static uint64_t release_chunks(struct ss_memory *m, uint64_t target, uint64_t older_than)
 {
 	bool idle = !target && ss_chunks_all_idle(m, older_than);
-	enum ss_giving how = ss_retention_how(m, idle);
+	enum ss_release_how how = ss_retention_how(m, idle);
 	uint64_t given = 0, more;
 	struct ss_witness w;
 
-	while (how != SS_GIVE_NOTHING) {
+	while (how != SS_RELEASE_NOTHING) {
 		ss_retention_begin(m, &w);
-		more = ss_chunks_give(m, target, older_than, how == SS_GIVE_ONE);
+		more = ss_chunks_release(m, target, older_than, how == SS_RELEASE_ONE);
 		if (!more)
 			break;
 		given += more;
-		if (how == SS_GIVE_WHOLE && !m->vmm->chunks)
+		if (how == SS_RELEASE_WHOLE && !m->vmm->chunks)
 			ss_reservation_end(m, true);
 		ss_retention_end(m, &w, more, how);
-		if (how != SS_GIVE_ONE)
+		if (how != SS_RELEASE_ONE)
 			break;
 		how = ss_retention_how(m, idle);
 	}
@@ -84,7 +84,7 @@ static bool can_have(struct ss_memory *m, uint64_t bytes)
 
 	if (!ss_cap_take(m, bytes))
 		return false;
-	ss_cap_give(m, bytes);
+	ss_cap_return(m, bytes);
 	if (!ss_device_lacks(m->core, m->dev, bytes))
 		return true;
 	has = ss_cap_take(m, bytes);
@@ -92,7 +92,7 @@ static bool can_have(struct ss_memory *m, uint64_t bytes)
 		return false;
 	has = SS_DRIVE_ALLOC(m, chunk_create, bytes, &chunk) == SS_OK;
 	if (!has || SS_DRIVE_FREE(m, chunk_release, chunk, bytes) == SS_OK)
-		ss_cap_give(m, bytes);
+		ss_cap_return(m, bytes);
 	return has;
 }
 
@@ -100,15 +100,15 @@ static bool can_have(struct ss_memory *m, uint64_t bytes)
 static enum ss_status fill(struct ss_memory *m, const struct ss_growth *growth, bool *more)
 {
 	struct ss_run run = {.size = growth->size, .align = growth->align, .slot = growth->slot};
-	/* Where there must be no gaps below, nothing moves. */
+	/* If the driver opens only from the start of the reservation, a chunk below must not
+	 * move. */
 	bool prefix = m->core->info[m->dev].access_prefix, move = growth->move && !prefix;
 	struct ss_chunk *list = NULL;
 	struct ss_block *target;
 	uint64_t unit, need, got = 0;
 	enum ss_status s;
 
-	/* What the driver maps for one pool and does not let it use it would map so for the next,
-	 * too. */
+	/* The driver mapped a chunk and did not open it. It would do the same for the next pool. */
 	if (!m->vmm && aside(m)) {
 		m->backing = SS_BACKING_HIP;
 		return SS_ERR_NOMEM;
@@ -156,7 +156,7 @@ static enum ss_status grow(struct ss_memory *m, const struct ss_growth *growth)
 		s = fill(m, growth, &more);
 	while (s == SS_OK && more);
 	if (s != SS_OK && atomic_load(&m->reserved) > reserved && !ss_release_waits(m))
-		give(m, reserved, UINT64_MAX);
+		release_chunks(m, reserved, UINT64_MAX);
 	return s;
 }
 
@@ -190,21 +190,21 @@ enum ss_status ss_vmm_grow(struct ss_memory *m, const struct ss_growth *growth)
 	if (!ss_memory_claim(m, true, &waited))
 		return SS_ERR_NOMEM;
 	ss_chunks_retry(m, may_unmap, &opened);
-	/* What another thread mapped meanwhile may do, or what could be opened now: the caller
-	 * looks first. What the driver refuses still it would refuse again, and each attempt would
-	 * leave more behind that stays mapped. */
+	/* Memory that another thread mapped meanwhile, or that could be opened now, may suffice, so
+	 * the caller looks first. A chunk that the driver still refuses to open would be refused
+	 * again, and each attempt would leave one more chunk mapped. */
 	if (!opened && !may_unmap && m->vmm && m->vmm->stuck)
 		s = SS_ERR_FAILED;
 	else if (!opened && !waited)
 		s = m->backing == SS_BACKING_VMM && aside(m) < ASIDE_MOST ? grow(m, growth) :
 									    SS_ERR_NOMEM;
-	/* What the driver refuses at one address it may take at another. */
+	/* A driver may refuse one address and accept another. */
 	for (int i = 0;
 	     i < PLACES && ss_refused(s) && m->vmm && m->vmm->stuck && !m->vmm->aside && !waits;
 	     i++)
 		s = grow(m, growth);
 	refused = ss_refused(s);
-	/* If it refuses the first chunk it refuses them all, for all that is known. */
+	/* A driver that refuses the first chunk is taken to refuse all. */
 	if (refused && !(m->vmm && ss_chunks_any_open(m->vmm))) {
 		if (m->vmm && !may_unmap)
 			ss_chunks_set_aside(m);
@@ -228,25 +228,25 @@ uint64_t ss_vmm_short(struct ss_memory *m, const struct ss_growth *growth)
 	ss_gap_find(m, &run, m->core->info[m->dev].access_prefix);
 	if (!run.gap)
 		return 0;
-	/* Where an unmap waits, nothing moves while the device has work. */
+	/* If an unmap waits for the device, nothing moves while the device has work. */
 	if (m->core->info[m->dev].access_prefix || ss_release_waits(m))
 		return run.bytes;
 	return ss_minus(run.bytes, ss_chunks_movable(m, &run));
 }
 
-/* ---- giving back --------------------------------------------------------------------------- */
+/* ---- releasing ------------------------------------------------------------------------------ */
 
 uint64_t ss_vmm_release(struct ss_memory *m, uint64_t target, uint64_t older_than)
 {
 	uint64_t given;
 	bool opened;
 
-	/* Whoever grows just now would only want it back. */
+	/* A thread that grows the pool now would only take the memory again. */
 	if (atomic_load(&m->reserved) <= target || !ss_memory_claim(m, false, NULL))
 		return 0;
 	given = ss_chunks_retry(m, true, &opened);
 	if (m->vmm)
-		given += give(m, target, older_than);
+		given += release_chunks(m, target, older_than);
 	ss_memory_unclaim(m);
 	return given;
 }
@@ -277,7 +277,7 @@ enum ss_status ss_vmm_open(struct ss_memory *m)
 {
 	enum ss_status s = SS_OK;
 
-	/* Where a later part is not accepted alone, everything from the start is. */
+	/* If the driver opens only from the start of the reservation, the gaps are filled first. */
 	if (m->core->info[m->dev].access_prefix)
 		s = fill_gaps(m);
 	return s == SS_OK ? ss_chunks_open(m) : s;

@@ -181,7 +181,7 @@ static __attribute__((noinline, cold)) enum ss_status alloc_checked(struct ss_ti
 
 	if (status != SS_OK)
 		status = alloc_from(tl, pool, room, ptr);
-	if (status != SS_OK && ss_check_give_back())
+	if (status != SS_OK && ss_check_release())
 		status = alloc_from(tl, pool, room, ptr);
 	if (status != SS_OK) { /* there may be room without padding */
 		room = size;

@@ -39,7 +39,7 @@ static struct ss_chunk *chunk_new(struct ss_memory *m, uint64_t va, uint64_t siz
 	c = ss_host_alloc(core, sizeof(*c));
 	*s = c ? SS_DRIVE_ALLOC(m, chunk_create, size, &c->handle) : SS_ERR_FAILED;
 	if (*s != SS_OK) {
-		ss_cap_give(m, size);
+		ss_cap_return(m, size);
 		ss_host_free(core, c, sizeof(*c));
 		return NULL;
 	}
@@ -63,7 +63,7 @@ static void chunk_end(struct ss_memory *m, struct ss_chunk *c, bool gone)
 
 	ss_memory_record(m, when, SS_TRACE_UNMAP, c->va, c->size, 0);
 	if (gone)
-		ss_cap_give(m, c->size);
+		ss_cap_return(m, c->size);
 	else
 		atomic_fetch_add(&ss_device_memory(m->core, m->dev)->set_aside, c->size);
 	atomic_fetch_sub(&m->core->backing->chunks, 1);
@@ -464,7 +464,7 @@ bool ss_chunks_any_open(const struct ss_vmm *v)
 }
 
 /* False: the driver refuses the chunk. */
-static bool give_chunk(struct ss_memory *m, const struct ss_chunk *c)
+static bool return_chunk(struct ss_memory *m, const struct ss_chunk *c)
 {
 	const struct ss_driver *drv = &m->core->drv;
 
@@ -478,23 +478,23 @@ void ss_chunks_unmap_all(struct ss_memory *m, const struct ss_vmm *v)
 	const struct ss_chunk *c;
 
 	for (uint64_t at = 0; (c = ss_chunk_next(v, &at));)
-		(void)give_chunk(m, c);
+		(void)return_chunk(m, c);
 }
 
-void ss_chunks_end(struct ss_memory *m, struct ss_vmm *v, bool give_back)
+void ss_chunks_end(struct ss_memory *m, struct ss_vmm *v, bool release)
 {
 	const struct ss_driver *drv = &m->core->drv;
 	struct ss_chunk *c;
 	bool gone;
 
 	for (uint64_t at = 0; (c = ss_chunk_next(v, &at));) {
-		gone = !give_back || give_chunk(m, c);
+		gone = !release || return_chunk(m, c);
 		v->aside |= !gone;
 		chunk_end(m, c, gone);
 	}
 	while ((c = v->unreleased)) {
 		v->unreleased = c->next;
-		gone = !give_back ||
+		gone = !release ||
 		       drv->chunk_release(drv->ctx, m->dev, c->handle, c->size) == SS_OK;
 		chunk_end(m, c, gone);
 	}

@@ -153,7 +153,7 @@ static void find_old(struct ss_memory *m, struct search *s)
 		}
 }
 
-uint64_t ss_chunks_give(struct ss_memory *m, uint64_t target, uint64_t older_than, bool one)
+uint64_t ss_chunks_release(struct ss_memory *m, uint64_t target, uint64_t older_than, bool one)
 {
 	bool opened = !m->core->info[m->dev].access_prefix;
 	uint64_t given = 0, size, reserved;

@@ -45,11 +45,11 @@ bool ss_cap_take(struct ss_memory *m, uint64_t size)
 	if (atomic_fetch_add(&d->taken, size) + size + atomic_load(&d->others) <= d->limit ||
 	    !d->limit)
 		return true;
-	ss_cap_give(m, size);
+	ss_cap_return(m, size);
 	return false;
 }
 
-void ss_cap_give(struct ss_memory *m, uint64_t size)
+void ss_cap_return(struct ss_memory *m, uint64_t size)
 {
 	atomic_fetch_sub(&ss_device_memory(m->core, m->dev)->taken, size);
 }
@@ -61,11 +61,11 @@ bool ss_limit_take(struct ss_core *core, int dev, uint64_t bytes)
 	if (atomic_fetch_add(&d->others, bytes) + bytes + atomic_load(&d->taken) <= d->limit ||
 	    !d->limit)
 		return true;
-	ss_limit_give(core, dev, bytes);
+	ss_limit_return(core, dev, bytes);
 	return false;
 }
 
-void ss_limit_give(struct ss_core *core, int dev, uint64_t bytes)
+void ss_limit_return(struct ss_core *core, int dev, uint64_t bytes)
 {
 	atomic_fetch_sub(&ss_device_memory(core, dev)->others, bytes);
 }
@@ -161,16 +161,16 @@ void ss_growth_allow(struct ss_core *core, int dev)
 	atomic_fetch_sub(&ss_device_memory(core, dev)->resets, 1);
 }
 
-void ss_giving_begin(struct ss_core *core, int dev)
+void ss_releasing_begin(struct ss_core *core, int dev)
 {
-	atomic_fetch_add(&ss_device_memory(core, dev)->giving, 1);
+	atomic_fetch_add(&ss_device_memory(core, dev)->releasing, 1);
 }
 
-void ss_giving_end(struct ss_core *core, int dev, uint64_t bytes)
+void ss_releasing_end(struct ss_core *core, int dev, uint64_t bytes)
 {
 	struct ss_device_memory *d = ss_device_memory(core, dev);
 
 	if (bytes)
 		atomic_fetch_add(&d->gave, 1);
-	atomic_fetch_sub(&d->giving, 1);
+	atomic_fetch_sub(&d->releasing, 1);
 }

@@ -20,12 +20,12 @@ struct ss_device_memory {
 	atomic_bool refused; /* it was reported that the driver maps no memory */
 	/* Memory that the process takes outside the pools, as far as it counts for the limit */
 	_Atomic uint64_t others;
-	_Atomic uint32_t giving;   /* threads that are releasing memory now */
-	_Atomic uint64_t gave;     /* number of releases */
-	atomic_bool nearly_full;   /* nearly all memory is used: frees record their own fence */
-	atomic_bool low;           /* less memory is left than the runtime may need */
-	atomic_bool exceeds_total; /* the device was seen to have more than the runtime's total */
-	atomic_bool woken;         /* the null stream has its hardware queue */
+	_Atomic uint32_t releasing; /* threads that are releasing memory now */
+	_Atomic uint64_t gave;      /* number of releases */
+	atomic_bool nearly_full;    /* nearly all memory is used: frees record their own fence */
+	atomic_bool low;            /* less memory is left than the runtime may need */
+	atomic_bool exceeds_total;  /* the device was seen to have more than the runtime's total */
+	atomic_bool woken;          /* the null stream has its hardware queue */
 	/* The last answer of the device: the bytes that were left, together with `taken`; and
 	 * the time in ms until which that answer is used. */
 	_Atomic uint64_t room, room_until;
@@ -75,9 +75,9 @@ static inline struct ss_device_memory *ss_device_memory(struct ss_core *core, in
 }
 
 /* Call this before the device is asked for `size` bytes. False: the limit or the pool's maxSize
- * forbids it. ss_cap_give returns the bytes when the device had none, or has them back. */
+ * forbids it. ss_cap_return returns the bytes when the device had none, or has them back. */
 bool ss_cap_take(struct ss_memory *m, uint64_t size);
-void ss_cap_give(struct ss_memory *m, uint64_t size);
+void ss_cap_return(struct ss_memory *m, uint64_t size);
 /* The bytes that count for the limit. */
 static inline uint64_t ss_counted(const struct ss_device_memory *d)
 {
@@ -116,8 +116,8 @@ void ss_growth_allow(struct ss_core *core, int dev);
 
 /* A pair around every release of memory: a thread that finds no memory on the device waits for
  * it. */
-void ss_giving_begin(struct ss_core *core, int dev);
-void ss_giving_end(struct ss_core *core, int dev, uint64_t bytes);
+void ss_releasing_begin(struct ss_core *core, int dev);
+void ss_releasing_end(struct ss_core *core, int dev, uint64_t bytes);
 
 /* ---- headroom.c: memory that the runtime needs for itself. No lock held. ---- */
 
@@ -131,11 +131,11 @@ void ss_headroom_restore(struct ss_memory *m);
 
 /* ---- retention.c: does the device get released memory back? ----------------- */
 
-enum ss_giving {
-	SS_GIVE_NOTHING,
-	SS_GIVE_ONE,   /* one chunk, to find out whether it comes back */
-	SS_GIVE_PARTS, /* any idle chunks */
-	SS_GIVE_WHOLE  /* all chunks, and the reservation with them */
+enum ss_release_how {
+	SS_RELEASE_NOTHING,
+	SS_RELEASE_ONE,   /* one chunk, to find out whether it comes back */
+	SS_RELEASE_PARTS, /* any idle chunks */
+	SS_RELEASE_WHOLE  /* all chunks, and the reservation with them */
 };
 /* The device's figures before a release: free bytes, and those of struct ss_device_memory. */
 struct ss_witness {
@@ -143,11 +143,11 @@ struct ss_witness {
 };
 
 /* The part of a pool on vmm that may be released (`idle`: all of the pool could be). */
-enum ss_giving ss_retention_how(struct ss_memory *m, bool idle);
+enum ss_release_how ss_retention_how(struct ss_memory *m, bool idle);
 /* A pair around a release of `given` bytes, which finds out whether they came back. */
 void ss_retention_begin(struct ss_memory *m, struct ss_witness *w);
 void ss_retention_end(struct ss_memory *m, const struct ss_witness *w, uint64_t given,
-		      enum ss_giving how);
+		      enum ss_release_how how);
 /* The same for segments that were exported: does the runtime keep them? */
 bool ss_retention_exports(struct ss_memory *m);
 void ss_retention_exports_end(struct ss_memory *m, const struct ss_witness *w, uint64_t given);

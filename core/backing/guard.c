@@ -64,7 +64,7 @@ static enum ss_status fill(struct ss_memory *m, void *va, uint64_t size, void **
 	return s;
 }
 
-enum ss_status ss_guard_give(struct ss_memory *m, void *va, uint64_t size, void *chunk)
+enum ss_status ss_guard_return(struct ss_memory *m, void *va, uint64_t size, void *chunk)
 {
 	enum ss_status s = SS_DRIVE_FREE(m, unmap, va, size);
 
@@ -92,13 +92,13 @@ enum ss_status ss_guard_add(struct ss_memory *m, uint64_t bytes, struct ss_segme
 		atomic_fetch_add(&m->guarded, 1);
 		s = ss_segment_enter(m, va, size, chunk, peers, out);
 		if (s != SS_OK && !core->info[m->dev].unmap_waits_all &&
-		    ss_guard_give(m, va, size, chunk) == SS_OK)
-			ss_cap_give(m, size);
+		    ss_guard_return(m, va, size, chunk) == SS_OK)
+			ss_cap_return(m, size);
 		return s;
 	}
 	if (va && !chunk)
 		core->drv.vmm_unreserve(core->drv.ctx, m->dev, va, size + unit_of(m));
 	if (!chunk)
-		ss_cap_give(m, size);
+		ss_cap_return(m, size);
 	return s;
 }

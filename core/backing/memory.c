@@ -89,7 +89,7 @@ uint64_t ss_memory_short(struct ss_memory *m, const struct ss_growth *growth)
 	if (ss_release_waits(m))
 		return ss_round(growth->segment, SS_FRAME);
 	return ss_minus(ss_round(growth->segment, SS_FRAME),
-			ss_memory_giveable(m, growth->segment));
+			ss_memory_releasable(m, growth->segment));
 }
 
 enum ss_status ss_memory_add_whole(struct ss_memory *m, uint64_t size, bool free)
@@ -134,12 +134,12 @@ uint64_t ss_memory_release(struct ss_memory *m, uint64_t target, uint64_t older_
 	if (m->gather)
 		m->gather(m);
 	pthread_mutex_unlock(&m->lock);
-	ss_giving_begin(m->core, m->dev);
+	ss_releasing_begin(m->core, m->dev);
 	given = m->backing == SS_BACKING_VMM ?
 			ss_vmm_release(m, target, older_than) :
 			ss_segments_release(m, target, older_than == UINT64_MAX ? target : 0,
 					    older_than);
-	ss_giving_end(m->core, m->dev, given);
+	ss_releasing_end(m->core, m->dev, given);
 	if (given)
 		ss_nearly_full_set(m->core, m->dev, false);
 	return given;

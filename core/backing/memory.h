@@ -181,18 +181,18 @@ uint64_t ss_memory_retry(struct ss_memory *m);
 bool ss_memory_owes(const struct ss_memory *m);
 /* The bytes of idle whole segments that may be released to make room for `want` new ones, apart
  * from those that m->keep protects. 0 on vmm, where chunks move instead. Lock held. */
-uint64_t ss_memory_giveable(struct ss_memory *m, uint64_t want);
+uint64_t ss_memory_releasable(struct ss_memory *m, uint64_t want);
 
 /* ---- one segment: segment.c. Lock held. --------------------------------------- */
 
 /* Takes seg out of all tables, before it is released to the driver: afterwards its addresses may
  * have another owner. No block of it is in an index or held by a thread. Its bytes are no longer
- * reserved, but count against the limit until ss_cap_give. Returns the time for
+ * reserved, but count against the limit until ss_cap_return. Returns the time for
  * ss_memory_record(). */
 uint64_t ss_segment_detach(struct ss_memory *m, struct ss_segment *seg);
 /* Releases the memory of a segment, which was detached, to the driver; `chunk` is seg->chunk. No
  * lock held. */
-enum ss_status ss_segment_give(struct ss_memory *m, void *native, uint64_t size, void *chunk);
+enum ss_status ss_segment_return(struct ss_memory *m, void *native, uint64_t size, void *chunk);
 /* Makes a segment of the driver's memory, guarded if `chunk` is set. The segment counts as
  * reserved; it is one block in state GAP. *when: for ss_memory_record(). NULL: host memory is
  * out. */

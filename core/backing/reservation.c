@@ -139,7 +139,7 @@ fail:
 	return s;
 }
 
-void ss_reservation_end(struct ss_memory *m, bool give_back)
+void ss_reservation_end(struct ss_memory *m, bool release)
 {
 	struct ss_core *core = m->core;
 	struct ss_vmm *v = m->vmm;
@@ -155,11 +155,11 @@ void ss_reservation_end(struct ss_memory *m, bool give_back)
 	ss_segment_unlink(m, v->seg);
 	ss_segment_forget(core, v->seg);
 	pthread_mutex_unlock(&m->lock);
-	ss_chunks_end(m, v, give_back);
+	ss_chunks_end(m, v, release);
 	ss_memory_record(m, 0, SS_TRACE_SEGMENT_FREE, (uintptr_t)va, size, SS_TRACE_S_RESERVED);
-	if (give_back && !v->aside)
+	if (release && !v->aside)
 		core->drv.vmm_unreserve(core->drv.ctx, m->dev, va, size);
-	if (!give_back || !v->aside)
+	if (!release || !v->aside)
 		atomic_fetch_sub(&core->backing->addresses, size);
 	free(v->frame);
 	ss_host_free(core, v, sizeof(*v));

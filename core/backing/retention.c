@@ -45,18 +45,19 @@ static void believe(const struct ss_memory *m, struct ss_retention *r, unsigned 
 	atomic_store(&r->kept, kept);
 }
 
-enum ss_giving ss_retention_how(struct ss_memory *m, bool idle)
+enum ss_release_how ss_retention_how(struct ss_memory *m, bool idle)
 {
 	struct ss_retention *r = &device(m)->chunks;
 	unsigned kept = atomic_load(&r->kept);
 
 	if (kept < KEPT_PARTS)
-		return SS_GIVE_PARTS;
+		return SS_RELEASE_PARTS;
 	if (kept == KEPT_PARTS && idle)
-		return SS_GIVE_WHOLE;
+		return SS_RELEASE_WHOLE;
 	if (!is_doubted(m, r))
-		return SS_GIVE_NOTHING;
-	return idle && atomic_load(&m->reserved) <= SS_CHUNK_MOST ? SS_GIVE_WHOLE : SS_GIVE_ONE;
+		return SS_RELEASE_NOTHING;
+	return idle && atomic_load(&m->reserved) <= SS_CHUNK_MOST ? SS_RELEASE_WHOLE :
+								    SS_RELEASE_ONE;
 }
 
 void ss_retention_begin(struct ss_memory *m, struct ss_witness *w)
@@ -76,7 +77,7 @@ static bool is_alone(struct ss_memory *m, const struct ss_witness *w, uint64_t g
 }
 
 void ss_retention_end(struct ss_memory *m, const struct ss_witness *w, uint64_t given,
-		      enum ss_giving how)
+		      enum ss_release_how how)
 {
 	struct ss_retention *r = &device(m)->chunks;
 	unsigned kept = atomic_load(&r->kept);
@@ -84,18 +85,18 @@ void ss_retention_end(struct ss_memory *m, const struct ss_witness *w, uint64_t 
 	bool alone = is_alone(m, w, given, left);
 	bool back = left >= w->left + given / 2;
 
-	if (how == SS_GIVE_PARTS && alone) {
+	if (how == SS_RELEASE_PARTS && alone) {
 		if (back)
 			atomic_store(&r->kept, 0);
 		else
 			believe(m, r, kept + 1, DOUBT_MS);
-	} else if (how == SS_GIVE_WHOLE && kept == KEPT_PARTS) {
+	} else if (how == SS_RELEASE_WHOLE && kept == KEPT_PARTS) {
 		if (alone && !back)
 			believe(m, r, kept + 1, DOUBT_MS);
-	} else if (how != SS_GIVE_PARTS) {
+	} else if (how != SS_RELEASE_PARTS) {
 		/* Memory that another process released is no reason to lose more of ours. */
 		if (alone && back && left <= w->left + 2 * given)
-			believe(m, r, how == SS_GIVE_ONE ? 0 : KEPT_PARTS, DOUBT_MS);
+			believe(m, r, how == SS_RELEASE_ONE ? 0 : KEPT_PARTS, DOUBT_MS);
 		else
 			believe(m, r, kept, 2 * atomic_load(&r->wait));
 	}

@@ -56,9 +56,9 @@ struct ss_segment *ss_segment_attach(struct ss_memory *m, void *native, uint64_t
 	return seg;
 }
 
-enum ss_status ss_segment_give(struct ss_memory *m, void *native, uint64_t size, void *chunk)
+enum ss_status ss_segment_return(struct ss_memory *m, void *native, uint64_t size, void *chunk)
 {
-	return chunk ? ss_guard_give(m, native, size, chunk) :
+	return chunk ? ss_guard_return(m, native, size, chunk) :
 		       SS_DRIVE_FREE(m, segment_free, m->backing, native, size);
 }
 
@@ -95,7 +95,7 @@ static enum ss_status take(struct ss_memory *m, uint64_t size, uint64_t peers, v
 	*spare = ss_host_alloc(core, sizeof(**spare));
 	s = *spare ? SS_DRIVE_ALLOC(m, segment_alloc, m->backing, size, peers, ptr) : SS_ERR_FAILED;
 	if (!*ptr) {
-		ss_cap_give(m, size);
+		ss_cap_return(m, size);
 		ss_host_free(core, *spare, sizeof(**spare));
 	}
 	return s;
@@ -144,7 +144,7 @@ enum ss_status ss_segment_add(struct ss_memory *m, uint64_t size)
 	else if (ptr && ss_release_waits(m))
 		ss_unreturned_keep(m, spare, ptr, size);
 	else if (ptr)
-		ss_unreturned_give(m, spare, ptr, size);
+		ss_unreturned_return(m, spare, ptr, size);
 	return s;
 }
 
@@ -174,7 +174,7 @@ static uint64_t floor_of(const struct ss_memory *m, uint64_t want)
 	return ss_minus(ss_min(atomic_load(&m->keep), atomic_load(&m->reserved)), want);
 }
 
-uint64_t ss_memory_giveable(struct ss_memory *m, uint64_t want)
+uint64_t ss_memory_releasable(struct ss_memory *m, uint64_t want)
 {
 	uint64_t reserved = atomic_load(&m->reserved), floor = floor_of(m, want), bytes = 0;
 
@@ -235,7 +235,7 @@ uint64_t ss_segments_release(struct ss_memory *m, uint64_t target, uint64_t floo
 		if (s == SS_OK) {
 			given += size;
 			m->released_bytes += size;
-			ss_cap_give(m, size);
+			ss_cap_return(m, size);
 			continue;
 		}
 		/* The driver refused the segment, so the pool keeps it. */
@@ -321,11 +321,11 @@ void ss_segments_drop(struct ss_memory *m, enum ss_drop how)
 		void *native = seg->native, *chunk = seg->chunk;
 		uint64_t size = seg->native_size, when = ss_segment_detach(m, seg);
 
-		ss_cap_give(m, size);
+		ss_cap_return(m, size);
 		pthread_mutex_unlock(&m->lock);
 		ss_memory_record(m, when, SS_TRACE_SEGMENT_FREE, (uintptr_t)native, size, 0);
 		if (chunk ? how != SS_DROP_FORGET : own)
-			(void)ss_segment_give(m, native, size, chunk);
+			(void)ss_segment_return(m, native, size, chunk);
 		pthread_mutex_lock(&m->lock);
 	}
 	pthread_mutex_unlock(&m->lock);

@@ -41,7 +41,7 @@ enum ss_status ss_segments_open(struct ss_memory *m);
 enum ss_status ss_guard_add(struct ss_memory *m, uint64_t bytes, struct ss_segment **out);
 /* Releases the memory of a guarded segment, which was detached; its addresses stay reserved for
  * a while. If it fails, nothing has changed. */
-enum ss_status ss_guard_give(struct ss_memory *m, void *va, uint64_t size, void *chunk);
+enum ss_status ss_guard_return(struct ss_memory *m, void *va, uint64_t size, void *chunk);
 /* Gives m->peers access to the segment. */
 enum ss_status ss_guard_open(struct ss_memory *m, void *va, uint64_t size);
 
@@ -63,9 +63,10 @@ void *ss_unreturned_take(struct ss_memory *m, uint64_t size, struct ss_unreturne
 /* Keeps a segment without a call of the driver, which might wait for the device. */
 void ss_unreturned_keep(struct ss_memory *m, struct ss_unreturned *u, void *native, uint64_t size);
 /* Releases a segment to the driver, and keeps it if the driver refuses. False: it refused. */
-bool ss_unreturned_give(struct ss_memory *m, struct ss_unreturned *u, void *native, uint64_t size);
+bool ss_unreturned_return(struct ss_memory *m, struct ss_unreturned *u, void *native,
+			  uint64_t size);
 /* Releases all kept segments to the driver. Returns the bytes that were released. */
 uint64_t ss_unreturned_retry(struct ss_memory *m);
-void ss_unreturned_drop(struct ss_memory *m, bool give_back);
+void ss_unreturned_drop(struct ss_memory *m, bool to_driver);
 
 #endif

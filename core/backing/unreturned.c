@@ -44,13 +44,13 @@ void ss_unreturned_keep(struct ss_memory *m, struct ss_unreturned *u, void *nati
 	ss_memory_record(m, when, SS_TRACE_SEGMENT_ALLOC, (uintptr_t)native, size, 0);
 }
 
-bool ss_unreturned_give(struct ss_memory *m, struct ss_unreturned *u, void *native, uint64_t size)
+bool ss_unreturned_return(struct ss_memory *m, struct ss_unreturned *u, void *native, uint64_t size)
 {
 	if (SS_DRIVE_FREE(m, segment_free, m->backing, native, size) != SS_OK) {
 		ss_unreturned_keep(m, u, native, size);
 		return false;
 	}
-	ss_cap_give(m, size);
+	ss_cap_return(m, size);
 	ss_host_free(m->core, u, sizeof(*u));
 	return true;
 }
@@ -64,23 +64,23 @@ uint64_t ss_unreturned_retry(struct ss_memory *m)
 	while ((native = ss_unreturned_take(m, 0, &u))) {
 		uint64_t size = u->size;
 
-		if (!ss_unreturned_give(m, u, native, size))
+		if (!ss_unreturned_return(m, u, native, size))
 			break;
 		given += size;
 	}
 	return given;
 }
 
-void ss_unreturned_drop(struct ss_memory *m, bool give_back)
+void ss_unreturned_drop(struct ss_memory *m, bool to_driver)
 {
 	struct ss_core *core = m->core;
 	struct ss_unreturned *u;
 	void *native;
 
 	while ((native = ss_unreturned_take(m, 0, &u))) {
-		if (give_back)
+		if (to_driver)
 			core->drv.segment_free(core->drv.ctx, m->dev, m->backing, native, u->size);
-		ss_cap_give(m, u->size);
+		ss_cap_return(m, u->size);
 		ss_host_free(core, u, sizeof(*u));
 	}
 }

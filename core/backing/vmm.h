@@ -73,8 +73,8 @@ enum ss_status ss_vmm_open(struct ss_memory *m);
 
 /* SS_ERR_NOMEM: there are no addresses. */
 enum ss_status ss_reservation_new(struct ss_memory *m);
-/* Does nothing if there is no reservation. `give_back`: chunks and addresses are released. */
-void ss_reservation_end(struct ss_memory *m, bool give_back);
+/* Does nothing if there is no reservation. `release`: chunks and addresses are released. */
+void ss_reservation_end(struct ss_memory *m, bool release);
 
 /* ---- gap.c. Lock held. ------------------------------------------------------------------ */
 
@@ -134,7 +134,7 @@ uint64_t ss_chunks_retry(struct ss_memory *m, bool may_unmap, bool *opened);
 /* Unmaps and releases all chunks of v, but leaves the tables. */
 void ss_chunks_unmap_all(struct ss_memory *m, const struct ss_vmm *v);
 /* Ends all chunks of v, whose segment is forgotten already. */
-void ss_chunks_end(struct ss_memory *m, struct ss_vmm *v, bool give_back);
+void ss_chunks_end(struct ss_memory *m, struct ss_vmm *v, bool release);
 
 /* ---- compact.c. Claimed, no lock held. ------------------------------------------------------ */
 
@@ -147,7 +147,7 @@ struct ss_chunk *ss_chunks_gather(struct ss_memory *m, const struct ss_block *ta
 uint64_t ss_chunks_movable(struct ss_memory *m, const struct ss_run *run);
 /* Releases chunks that have been idle since `older_than` ms, until `target` bytes are reserved;
  * `one`: one at most. Returns the bytes that were released. */
-uint64_t ss_chunks_give(struct ss_memory *m, uint64_t target, uint64_t older_than, bool one);
+uint64_t ss_chunks_release(struct ss_memory *m, uint64_t target, uint64_t older_than, bool one);
 /* Has all of the pool been idle since `older_than`? */
 bool ss_chunks_all_idle(struct ss_memory *m, uint64_t older_than);
 /* As ss_memory_idle_since. Lock held; need not be claimed. */

@@ -202,7 +202,7 @@ struct ss_timeline *ss_all_open(struct ss_core *core, int dev, uint32_t *i, uint
 
 static bool is_asked(const struct ss_core *core, const struct ss_snapshot *s, uint32_t i)
 {
-	return done(s, i) || ss_fence_asked(core, s->at[i].tl, s->at[i].n);
+	return done(s, i) || ss_position_expected(core, s->at[i].tl, s->at[i].n);
 }
 
 static bool all_asked(const struct ss_core *core, struct ss_snapshot *s)
@@ -218,7 +218,7 @@ static bool all_asked(const struct ss_core *core, struct ss_snapshot *s)
 }
 
 /* If a snapshot has fences, the older snapshots have theirs. */
-uint64_t ss_all_told(struct ss_core *core, int dev)
+uint64_t ss_all_expected(struct ss_core *core, int dev)
 {
 	struct ss_order *o = core->order;
 	struct ss_all *all = &o->dev[dev].all;

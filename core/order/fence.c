@@ -206,14 +206,14 @@ uint32_t ss_fence_pending(const struct ss_timeline *tl)
 	return atomic_load(&tl->pending);
 }
 
-bool ss_fence_asked(const struct ss_core *core, const struct ss_timeline *tl, uint64_t n)
+bool ss_position_expected(const struct ss_core *core, const struct ss_timeline *tl, uint64_t n)
 {
 	return (atomic_load(&tl->fenced) >= n &&
 		atomic_load(&tl->pending) + atomic_load(&tl->recording) > 0) ||
 	       ss_wait_tells(core, tl, n);
 }
 
-bool ss_fence_coming(const struct ss_core *core, const struct ss_timeline *tl, bool *waits)
+bool ss_fence_expected(const struct ss_core *core, const struct ss_timeline *tl, bool *waits)
 {
 	bool tells;
 
@@ -224,11 +224,11 @@ bool ss_fence_coming(const struct ss_core *core, const struct ss_timeline *tl, b
 	return tells;
 }
 
-bool ss_fences_coming(const struct ss_core *core, int dev, bool *waits)
+bool ss_fences_expected(const struct ss_core *core, int dev, bool *waits)
 {
 	SS_TIMELINES_EACH(tl, core->order)
 		if (atomic_load_explicit(&tl->dev, memory_order_relaxed) == dev &&
-		    ss_fence_coming(core, tl, waits))
+		    ss_fence_expected(core, tl, waits))
 			return true;
 	return false;
 }

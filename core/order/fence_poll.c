@@ -134,7 +134,7 @@ static bool poll_one(struct ss_core *core, struct ss_timeline *tl)
 	return any;
 }
 
-bool ss_fence_poll(struct ss_core *core, struct ss_timeline *tl, int dev)
+bool ss_fences_poll(struct ss_core *core, struct ss_timeline *tl, int dev)
 {
 	struct ss_order *o = core->order;
 	bool any = false;
@@ -146,11 +146,11 @@ bool ss_fence_poll(struct ss_core *core, struct ss_timeline *tl, int dev)
 		return false;
 	SS_TIMELINES_EACH(each, o)
 		if (dev < 0 || atomic_load_explicit(&each->dev, memory_order_relaxed) == dev)
-			any |= ss_fence_poll(core, each, dev);
+			any |= ss_fences_poll(core, each, dev);
 	return any;
 }
 
-bool ss_fence_poll_some(struct ss_core *core, int dev, unsigned most, uint32_t *next)
+bool ss_fences_poll_some(struct ss_core *core, int dev, unsigned most, uint32_t *next)
 {
 	struct ss_order *o = core->order;
 	uint32_t count = atomic_load_explicit(&o->slot_count, memory_order_acquire);
@@ -164,7 +164,7 @@ bool ss_fence_poll_some(struct ss_core *core, int dev, unsigned most, uint32_t *
 		if (!atomic_load(&tl->pending) ||
 		    (dev >= 0 && atomic_load_explicit(&tl->dev, memory_order_relaxed) != dev))
 			continue;
-		any |= ss_fence_poll(core, tl, dev);
+		any |= ss_fences_poll(core, tl, dev);
 		most--;
 	}
 	return any;
@@ -181,7 +181,7 @@ bool ss_fence_poll_briefly(struct ss_core *core, struct ss_timeline *tl, uint64_
 	uint64_t until = ss_now_ms(core) + 1;
 
 	for (;; ++*looks) {
-		ss_fence_poll(core, tl, -1);
+		ss_fences_poll(core, tl, -1);
 		if (atomic_load(&tl->progress.completed) >= n)
 			return true;
 		if (*looks >= LOOKS || !core->drv.pause || ss_now_ms(core) > until)
@@ -239,7 +239,7 @@ bool ss_fence_room(struct ss_core *core, struct ss_timeline *tl)
 	atomic_store_explicit(&tl->crowded, crowded + 1, memory_order_relaxed);
 	if (crowded % FREES_PER_LOOK)
 		return false;
-	ss_fence_poll(core, tl, -1);
+	ss_fences_poll(core, tl, -1);
 	return atomic_load_explicit(&tl->pending, memory_order_relaxed) < MOST_EXACT;
 }
 

@@ -51,7 +51,7 @@ void ss_host_end(struct ss_core *core, struct ss_timeline *tl, bool ok)
 	}
 }
 
-static bool in_flight(const struct ss_timeline *tl)
+static bool is_pending(const struct ss_timeline *tl)
 {
 	return atomic_load(&tl->host) > atomic_load(&tl->progress.completed);
 }
@@ -73,7 +73,7 @@ bool ss_host_needed(struct ss_core *core)
 	if (atomic_load(&o->host_reached) >= begun)
 		return false;
 	SS_TIMELINES_EACH(tl, o)
-		if (in_flight(tl))
+		if (is_pending(tl))
 			return true;
 	ss_raise_to(&o->host_reached, begun);
 	return false;
@@ -84,11 +84,11 @@ bool ss_host_ask(struct ss_core *core)
 	if (!ss_host_needed(core))
 		return false;
 	SS_TIMELINES_EACH(tl, core->order) {
-		if (!in_flight(tl))
+		if (!is_pending(tl))
 			continue;
 		atomic_store(&tl->host_asked, true);
 		ss_fence_request(core, tl, atomic_load(&tl->host), SS_FENCE_LATE);
-		ss_fence_poll(core, tl, -1);
+		ss_fences_poll(core, tl, -1);
 	}
 	return ss_host_needed(core);
 }

@@ -124,7 +124,7 @@ uint64_t ss_all_mark(struct ss_core *core, int dev, uint64_t access);
  * has waited for the device since the mark. Asks no stream. */
 bool ss_all_reached(struct ss_core *core, int dev, uint64_t n, bool any);
 /* The position up to which fences, or the ends of other threads' waits, will show completion. */
-uint64_t ss_all_told(struct ss_core *core, int dev);
+uint64_t ss_all_expected(struct ss_core *core, int dev);
 /* A stream that the latest marks wait for, and its position. *i, 0 at first, counts the streams
  * that were looked at. NULL: no more. A caller that takes only some of them gets others the next
  * time, since a stream that was asked is one of them again with the next mark. */
@@ -165,19 +165,19 @@ bool ss_fence_request(struct ss_core *core, struct ss_timeline *tl, uint64_t n,
 void ss_fence_serve(struct ss_core *core, struct ss_timeline *tl, enum ss_fence_how how);
 /* Polls the pending fences of tl (NULL: of all timelines of dev, -1: of all). True if anything
  * completed. Never waits. No lock held. */
-bool ss_fence_poll(struct ss_core *core, struct ss_timeline *tl, int dev);
+bool ss_fences_poll(struct ss_core *core, struct ss_timeline *tl, int dev);
 /* The same for at most `most` streams with pending fences, by turns: *next, 0 at first, says
  * whose turn it is. */
-bool ss_fence_poll_some(struct ss_core *core, int dev, unsigned most, uint32_t *next);
+bool ss_fences_poll_some(struct ss_core *core, int dev, unsigned most, uint32_t *next);
 /* The number of fences of tl that have not been reached. */
 uint32_t ss_fence_pending(const struct ss_timeline *tl);
 /* Will it be known without a question that tl has reached n: by a fence, or because another
  * thread waits for that? */
-bool ss_fence_asked(const struct ss_core *core, const struct ss_timeline *tl, uint64_t n);
+bool ss_position_expected(const struct ss_core *core, const struct ss_timeline *tl, uint64_t n);
 /* The same of any position that tl has not reached yet. *waits becomes true if no fence tells. */
-bool ss_fence_coming(const struct ss_core *core, const struct ss_timeline *tl, bool *waits);
+bool ss_fence_expected(const struct ss_core *core, const struct ss_timeline *tl, bool *waits);
 /* The same of any stream of dev. */
-bool ss_fences_coming(const struct ss_core *core, int dev, bool *waits);
+bool ss_fences_expected(const struct ss_core *core, int dev, bool *waits);
 /* Will only another thread's wait for tl show that? */
 bool ss_wait_tells(const struct ss_core *core, const struct ss_timeline *tl, uint64_t n);
 /* Milliseconds that a fence of dev took lately, from its record until a thread saw it reached. */
@@ -210,9 +210,9 @@ bool ss_host_ask(struct ss_core *core);
  *
  *  mark n reached?          ss_mark_reached           costs nothing
  *  can tl be asked?         ss_stream_can_ask         costs and proves nothing
- *  fences reached?          ss_fence_poll             a query for each fence of tl or dev
+ *  fences reached?          ss_fences_poll             a query for each fence of tl or dev
  *  a new fence reached?     ss_fence_poll_briefly     queries for about a millisecond
- *  destroyed ones running?  ss_zombies_poll           as ss_fence_poll; only a no proves something
+ *  destroyed ones running?  ss_zombies_poll           as ss_fences_poll; only a no proves something
  *  tl idle?                 ss_stream_ask             (timeline.h) a query; proves all of a stream
  *                                                     that joins no other, else up to `commanded`
  *    before its destroy?    ss_stream_ask_last        (timeline.h) a query, only if commands cover

@@ -40,7 +40,7 @@ bool ss_timeline_retire(struct ss_core *core, struct ss_timeline *tl)
 	marked = ss_stream_may_be_marked(core, tl);
 	if (marked && !ended && asked != SS_ERR_CAPTURE)
 		fenced = ss_fence_request(core, tl, UINT64_MAX, SS_FENCE_LAST);
-	ss_fence_poll(core, tl, -1);
+	ss_fences_poll(core, tl, -1);
 
 	pthread_mutex_lock(&o->lock);
 	if (tl->alive) {
@@ -72,7 +72,7 @@ bool ss_zombies_poll(struct ss_core *core, int dev)
 
 	if (!atomic_load_explicit(&o->zombies, memory_order_relaxed))
 		return false;
-	ss_fence_poll(core, NULL, -1);
+	ss_fences_poll(core, NULL, -1);
 	pthread_mutex_lock(&o->lock);
 	SS_TIMELINES_EACH(tl, o) {
 		if (tl->alive || atomic_load(&tl->progress.completed) >= tl->last)

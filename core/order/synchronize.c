@@ -180,7 +180,7 @@ SS_COLD void end_many(struct ss_core *core, const struct ss_token *t, bool ok, b
 	free(s);
 	if (!ok)
 		return;
-	ss_fence_poll(core, NULL, t->dev);
+	ss_fences_poll(core, NULL, t->dev);
 	if (threshold)
 		ss_sync_report(core, t->dev, idle);
 }
@@ -208,7 +208,7 @@ static void end_stream(struct ss_core *core, const struct ss_token *t, bool thre
 	/* Fences that this wait has proved are released here. Otherwise they would pile up in a
 	 * program that never misses. */
 	if (unlikely(atomic_load_explicit(&tl->pending, memory_order_relaxed)))
-		ss_fence_poll(core, tl, -1);
+		ss_fences_poll(core, tl, -1);
 	if (threshold)
 		ss_sync_report(core, t->dev, false);
 }

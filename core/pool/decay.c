@@ -48,7 +48,8 @@ static uint64_t apart(const struct ss_core *core)
 
 static void release_of_pool(struct ss_pool *pool, struct look *k)
 {
-	bool may = k->device_idle ? ss_others_may_give(pool) : ss_may_give(pool, SS_GIVE_UNASKED);
+	bool may = k->device_idle ? ss_others_may_release(pool) :
+				    ss_may_release(pool, SS_IDLE_UNASKED);
 	uint64_t decay = ss_core_of(pool)->opt.decay_ms, target;
 	bool trim;
 
@@ -111,7 +112,7 @@ static void find_idle(struct ss_pool *pool, struct look *k)
 
 	if (!reserved || reserved <= ss_used(&pool->shelves) || !wants_release(pool, k->ages))
 		return;
-	if (ss_may_give(pool, SS_GIVE_UNASKED))
+	if (ss_may_release(pool, SS_IDLE_UNASKED))
 		k->free_to_release = true;
 	else
 		k->needs_idle_device = true;
@@ -125,7 +126,7 @@ static void look(struct ss_core *core, int dev, struct look *k)
 		SS_POOLS_EACH(pool, core, dev)
 			find_idle(pool, k);
 		if (k->needs_idle_device || (k->ages && k->free_to_release))
-			k->device_idle = ss_device_may_give(core, dev, SS_GIVE_QUERIED);
+			k->device_idle = ss_device_may_release(core, dev, SS_IDLE_QUERIED);
 	}
 	if (k->device_idle || k->free_to_release)
 		SS_POOLS_EACH(pool, core, dev)
@@ -145,9 +146,9 @@ static void find_next(struct ss_pool *pool, struct look *k)
 	    !wants_release(pool, true))
 		return;
 	/* A free may be pending in the pool, or another device may be busy. */
-	if (!k->device_idle || !ss_others_may_give(pool)) {
+	if (!k->device_idle || !ss_others_may_release(pool)) {
 		k->overdue = true;
-		if (!ss_may_give(pool, SS_GIVE_UNASKED))
+		if (!ss_may_release(pool, SS_IDLE_UNASKED))
 			return;
 	}
 	if (atomic_load(&pool->threshold_set) || atomic_load(&pool->dying))
@@ -222,7 +223,7 @@ uint64_t ss_decay_next(struct ss_core *core, int dev)
 	/* Frees in the meantime do not make the watcher ask the streams earlier. */
 	if (again > k.now)
 		return again - k.now;
-	ss_fence_poll(core, NULL, -1);
+	ss_fences_poll(core, NULL, -1);
 	return look_by_age(core, dev, &k);
 }
 

@@ -131,7 +131,7 @@ static void free_exported(struct ss_pool *pool, struct ss_block *b, bool complet
 	}
 	ss_pool_ref(pool); /* the pool is still there: the block is in no index yet */
 	ss_ipc_keep(pool, b);
-	if ((may_wait && ss_others_may_give(pool)) || ss_may_give(pool, SS_GIVE_UNASKED))
+	if ((may_wait && ss_others_may_release(pool)) || ss_may_release(pool, SS_IDLE_UNASKED))
 		ss_ipc_release(pool, false);
 	ss_pool_unref(pool);
 }

@@ -29,21 +29,21 @@ uint64_t ss_growth_segment(struct ss_request *r, struct ss_view *v)
 
 /* The idle segments that are released for a new one: none, all, or those that have completed and
  * exceed the threshold. */
-enum giving { NOTHING, ALL_IDLE, COMPLETED };
+enum released { NOTHING, ALL_IDLE, COMPLETED };
 
 /* Can the pool grow without a new peak, if such idle segments are released for it? */
-static bool within_peak(struct ss_request *r, enum giving giving)
+static bool within_peak(struct ss_request *r, enum released released)
 {
 	struct ss_pool *pool = r->pool;
 	uint64_t want, idle = 0;
 	struct ss_view v;
 
 	ss_pool_lock(pool);
-	if (giving == COMPLETED)
+	if (released == COMPLETED)
 		ss_reclaim_all(pool);
 	want = ss_growth_segment(r, &v);
-	if (giving != NOTHING)
-		idle = giving == ALL_IDLE ? v.idle : ss_memory_giveable(&pool->mem, want);
+	if (released != NOTHING)
+		idle = released == ALL_IDLE ? v.idle : ss_memory_releasable(&pool->mem, want);
 	ss_pool_unlock(pool);
 	return v.reserved + want <= v.reserved_high + idle;
 }
@@ -57,7 +57,7 @@ static bool may_move(struct ss_request *r)
 	/* Natively, hipMallocAsync on the null stream joins the blocking streams. hipMalloc
 	 * joins none. */
 	bool joins = r->tl && ss_timeline_kind(r->tl) == SS_TL_NULL && !pool->classic;
-	bool unasked = ss_may_give(pool, SS_GIVE_UNASKED), any;
+	bool unasked = ss_may_release(pool, SS_IDLE_UNASKED), any;
 
 	if (ss_without(SS_RENT_MOVE))
 		return false;
@@ -67,14 +67,14 @@ static bool may_move(struct ss_request *r)
 	if (any && unasked && r->tl) {
 		ss_fence_request(core, r->tl, ss_timeline_now(r->tl),
 				 joins ? SS_FENCE_JOINING : SS_FENCE_LATE);
-		ss_fence_poll(core, r->tl, -1);
+		ss_fences_poll(core, r->tl, -1);
 	}
-	return unasked || (any && ss_may_give(pool, joins ? SS_GIVE_JOINED : SS_GIVE_FENCED));
+	return unasked || (any && ss_may_release(pool, joins ? SS_IDLE_JOINED : SS_IDLE_FENCED));
 }
 
 static bool cheap_to_ask(const struct ss_pool *pool)
 {
-	return ss_may_give(pool, SS_GIVE_UNASKED) ||
+	return ss_may_release(pool, SS_IDLE_UNASKED) ||
 	       ss_order_slots(ss_core_of(pool)) < MANY_STREAMS;
 }
 
@@ -95,7 +95,7 @@ enum ss_next ss_step_cut(struct ss_request *r)
 	/* Cut only if the pool cannot grow, even with the memory that other pools have idle. */
 	if (!fragments || r->oom.released) {
 		r->cut = true;
-		yes = ss_look(r, NULL);
+		yes = ss_take_free(r, NULL);
 	}
 	ss_pool_unlock(pool);
 	return yes ? SS_FOUND : SS_NEXT;
@@ -103,14 +103,14 @@ enum ss_next ss_step_cut(struct ss_request *r)
 
 /* First releases exported segments whose blocks are all free, and retries releases that the
  * driver refused. */
-static void retry_giving(struct ss_pool *pool)
+static void retry_releases(struct ss_pool *pool)
 {
 	bool owes;
 
 	ss_pool_lock(pool);
 	owes = ss_memory_owes(&pool->mem) && !ss_order_capturing(ss_core_of(pool));
 	ss_pool_unlock(pool);
-	if ((atomic_load(&pool->kept) || owes) && ss_may_give(pool, SS_GIVE_FENCED)) {
+	if ((atomic_load(&pool->kept) || owes) && ss_may_release(pool, SS_IDLE_FENCED)) {
 		ss_ipc_release(pool, false);
 		ss_memory_retry(&pool->mem);
 	}
@@ -129,7 +129,7 @@ enum ss_next ss_step_grow(struct ss_request *r)
 	if (r->grown < MOST_MOVES &&
 	    (pool->mem.backing == SS_BACKING_VMM || !within_peak(r, NOTHING)))
 		growth.move = may_move(r);
-	retry_giving(pool);
+	retry_releases(pool);
 	ss_pool_lock(pool);
 	if (growth.move)
 		ss_reclaim_all(pool); /* the stream's own frees may have completed by now */
@@ -146,7 +146,7 @@ enum ss_next ss_step_grow(struct ss_request *r)
 	r->grown += s == SS_OK;
 	if (s == SS_OK)
 		return SS_AGAIN;
-	/* Whatever the reason of a refusal, a smaller request may succeed. Programs can handle
+	/* After any refusal a smaller request may succeed. Programs can handle
 	 * out of memory, but not an unknown error. */
 	r->refused = s == SS_ERR_FAILED;
 	r->status = s;

@@ -93,28 +93,28 @@ bool ss_much_pending(struct ss_pool *pool, uint64_t size)
 
 /* The target of a stream's wait: frees of any stream, or an idle device. An idle device is
  * needed where a release waits for the device. */
-enum whom { ALL, DEVICE };
+enum target { ALL, DEVICE };
 
-/* Might a wait for `whom` help? Pool lock held. */
-static bool might_help(struct ss_request *r, enum whom whom)
+/* Might a wait for `target` help? Pool lock held. */
+static bool might_help(struct ss_request *r, enum target target)
 {
 	struct ss_pool *pool = r->pool;
 	uint64_t all, mine = pool->mem.completed.bytes;
 
 	if (!r->tl)
-		return whom == ALL && ss_much_pending(pool, r->size);
+		return target == ALL && ss_much_pending(pool, r->size);
 	mine += ss_shelf_free_hint(r->shelf);
 	all = ss_pool_free_hint(pool);
 	if (all < r->size || !sets_peak(r))
 		return false;
-	if (whom == DEVICE)
-		return !ss_without(SS_RENT_WAIT_IDLE) && !ss_may_give(pool, SS_GIVE_UNASKED) &&
+	if (target == DEVICE)
+		return !ss_without(SS_RENT_WAIT_IDLE) && !ss_may_release(pool, SS_IDLE_UNASKED) &&
 		       may_exchange(r);
 	return all > mine;
 }
 
 /* Requests fences that cover enough of the pending frees. */
-static void ask(struct ss_request *r, enum whom whom)
+static void request_fences(struct ss_request *r, enum target target)
 {
 	struct ss_pool *pool = r->pool;
 	struct ss_core *core = ss_core_of(pool);
@@ -122,7 +122,7 @@ static void ask(struct ss_request *r, enum whom whom)
 
 	if (!r->tl)
 		return; /* the row before this one has asked */
-	if (whom == DEVICE) {
+	if (target == DEVICE) {
 		ss_device_record_and_ask(core, pool->mem.dev,
 					 ss_timeline_kind(r->tl) == SS_TL_NULL);
 		return;
@@ -142,31 +142,31 @@ static void ask(struct ss_request *r, enum whom whom)
 }
 
 /* Will a fence, or (*waits) the end of another thread's wait, show that a free has completed? */
-static bool is_told(struct ss_request *r, enum whom whom, bool *waits)
+static bool is_expected(struct ss_request *r, enum target target, bool *waits)
 {
 	struct ss_core *core = ss_core_of(r->pool);
 
 	*waits = false;
 	if (!r->tl)
 		return r->pool->all.oldest &&
-		       r->pool->all.oldest->n <= ss_all_told(core, r->pool->mem.dev);
-	if (whom == DEVICE)
-		return ss_fences_coming(core, r->pool->mem.dev, waits);
+		       r->pool->all.oldest->n <= ss_all_expected(core, r->pool->mem.dev);
+	if (target == DEVICE)
+		return ss_fences_expected(core, r->pool->mem.dev, waits);
 	SS_SHELVES_EACH(q, &r->pool->shelves)
-		if (ss_shelf_free_hint(q) && ss_fence_coming(core, q->tl, waits))
+		if (ss_shelf_free_hint(q) && ss_fence_expected(core, q->tl, waits))
 			return true;
 	return false;
 }
 
 /* Has any free that r waits for completed? No lock held. */
-static bool look(struct ss_request *r, enum whom whom)
+static bool poll_fences(struct ss_request *r, enum target target)
 {
 	struct ss_core *core = ss_core_of(r->pool);
 
 	if (!r->tl)
-		return ss_fence_poll(core, NULL, -1);
-	return ss_fence_poll_some(core, whom == DEVICE ? r->pool->mem.dev : -1, LOOKED_AT,
-				  &r->wait.turn);
+		return ss_fences_poll(core, NULL, -1);
+	return ss_fences_poll_some(core, target == DEVICE ? r->pool->mem.dev : -1, LOOKED_AT,
+				   &r->wait.turn);
 }
 
 /* Has the oldest block that hipMalloc waits for completed? Then whoever saw it may be another
@@ -183,23 +183,23 @@ static bool has_completed(const struct ss_request *r)
 static enum ss_next gather(struct ss_request *r)
 {
 	ss_reclaim_all(r->pool);
-	if (ss_look(r, NULL))
+	if (ss_take_free(r, NULL))
 		return SS_FOUND;
 	return (r->tl ? sets_peak(r) : ss_much_pending(r->pool, r->size)) ? SS_NEXT : SS_AGAIN;
 }
 
 /* Waits until there is enough memory, or nothing more to wait for. Pool lock held, dropped
  * meanwhile. */
-static enum ss_next wait_for(struct ss_request *r, enum whom whom)
+static enum ss_next wait_for(struct ss_request *r, enum target target)
 {
 	struct ss_pool *pool = r->pool;
 	uint64_t before = r->wait.us;
 	enum ss_next next = SS_NEXT;
 	bool moved = false, waits;
 
-	while (next == SS_NEXT && is_told(r, whom, &waits) && ss_wait_nap(r, moved)) {
+	while (next == SS_NEXT && is_expected(r, target, &waits) && ss_wait_nap(r, moved)) {
 		ss_pool_unlock(pool);
-		moved = look(r, whom);
+		moved = poll_fences(r, target);
 		ss_pool_lock(pool);
 		if (moved || waits || has_completed(r))
 			next = gather(r);
@@ -210,25 +210,25 @@ static enum ss_next wait_for(struct ss_request *r, enum whom whom)
 	return next == SS_FOUND ? SS_FOUND : SS_AGAIN;
 }
 
-static enum ss_next try_wait(struct ss_request *r, enum whom whom)
+static enum ss_next try_wait(struct ss_request *r, enum target target)
 {
 	struct ss_pool *pool = r->pool;
 	enum ss_next next = SS_NEXT;
 	bool might, moved, waits;
 
 	ss_pool_lock(pool);
-	might = might_help(r, whom);
+	might = might_help(r, target);
 	ss_pool_unlock(pool);
 	if (!might)
 		return SS_NEXT;
-	ask(r, whom);
-	moved = ss_poll_some(pool);
+	request_fences(r, target);
+	moved = ss_pool_poll_some(pool);
 	ss_pool_lock(pool);
 	/* The device may have reached the fences already. */
 	if (moved || has_completed(r))
 		next = gather(r);
-	if (next == SS_NEXT && is_told(r, whom, &waits) && ss_wait_turn(r))
-		next = wait_for(r, whom);
+	if (next == SS_NEXT && is_expected(r, target, &waits) && ss_wait_turn(r))
+		next = wait_for(r, target);
 	ss_pool_unlock(pool);
 	return next;
 }
@@ -237,7 +237,7 @@ enum ss_next ss_growth_wait(struct ss_request *r)
 {
 	enum ss_next next = SS_NEXT;
 
-	for (enum whom whom = ALL; whom <= DEVICE && next == SS_NEXT; whom++)
-		next = try_wait(r, whom);
+	for (enum target target = ALL; target <= DEVICE && next == SS_NEXT; target++)
+		next = try_wait(r, target);
 	return next;
 }

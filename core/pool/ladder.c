@@ -57,7 +57,7 @@ static enum ss_status give_up(struct ss_request *r, uint64_t reserved)
 {
 	struct ss_pool *pool = r->pool;
 
-	if (r->grown && ss_reserved(pool) > reserved && ss_may_give(pool, SS_GIVE_UNASKED))
+	if (r->grown && ss_reserved(pool) > reserved && ss_may_release(pool, SS_IDLE_UNASKED))
 		ss_pool_release(pool, reserved, UINT64_MAX, SS_TRACE_TRIM_OOM);
 	if (r->grown)
 		ss_decay_wake(ss_core_of(pool));

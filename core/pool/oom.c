@@ -50,12 +50,12 @@ struct release {
  * In that case memory is released only if the device is known to be idle. */
 static void release_idle(struct ss_pool *pool, struct release *r)
 {
-	if (!ss_may_give(pool, SS_GIVE_UNASKED)) {
+	if (!ss_may_release(pool, SS_IDLE_UNASKED)) {
 		if (ss_reserved(pool) <= ss_used(&pool->shelves))
 			return;
 		if (r->idle < 0)
 			r->idle = ss_device_wait_idle(ss_core_of(pool), pool->mem.dev, r->end);
-		if (!r->idle || !ss_others_may_give(pool))
+		if (!r->idle || !ss_others_may_release(pool))
 			return;
 	}
 	r->given += ss_pool_release(pool, 0, UINT64_MAX, SS_TRACE_TRIM_OOM);
@@ -63,7 +63,7 @@ static void release_idle(struct ss_pool *pool, struct release *r)
 }
 
 /* Idle bytes of all pools, less those that exported blocks hold beside live ones. */
-static uint64_t givable(struct ss_core *core, int dev)
+static uint64_t releasable(struct ss_core *core, int dev)
 {
 	uint64_t bytes = 0, used;
 
@@ -75,7 +75,7 @@ static uint64_t givable(struct ss_core *core, int dev)
 }
 
 /* A pool at its maxSize gets room only by releases of its own. */
-static void each_giver(struct ss_request *q, struct release *r)
+static void release_from_each(struct ss_request *q, struct release *r)
 {
 	uint64_t max = atomic_load(&q->pool->mem.max_bytes);
 
@@ -98,7 +98,7 @@ static bool could_fit(struct ss_pool *pool, uint64_t size)
 
 	if (max && ss_used(&pool->shelves) + size > ss_round(max, SS_FRAME))
 		return false;
-	idle = givable(core, pool->mem.dev);
+	idle = releasable(core, pool->mem.dev);
 	/* Memory that is being released is in neither figure. Memory moves from the first figure
 	 * to the second only, so they are read in this order. */
 	reserved = atomic_load(&d->reserved);
@@ -137,7 +137,7 @@ enum ss_next ss_step_fences(struct ss_request *r)
 
 	SS_POOLS_EACH(pool, core, r->pool->mem.dev)
 		fence_everything(pool);
-	ss_fence_poll(core, NULL, -1);
+	ss_fences_poll(core, NULL, -1);
 	SS_POOLS_EACH(pool, core, r->pool->mem.dev)
 		fence_everything(pool);
 	return SS_AGAIN;
@@ -147,7 +147,7 @@ static void release_for(struct ss_request *r)
 {
 	struct release release = {.idle = -1, .end = r->oom.end};
 
-	each_giver(r, &release);
+	release_from_each(r, &release);
 	r->oom.gave = atomic_load(&ss_device_memory(ss_core_of(r->pool), r->pool->mem.dev)->gave);
 }
 
@@ -195,14 +195,14 @@ enum ss_next ss_step_device_wait(struct ss_request *r)
 	return SS_NEXT;
 }
 
-/* Does a fence cover any pending free? And on which devices does a thread wait for the null
- * stream? */
-struct flight {
+/* How the completion of pending frees will show: by a fence or the end of another thread's wait
+ * (`fenced`), or only by a query of the null streams of these devices (`null`, a bit each). */
+struct pending {
 	bool fenced;
 	uint64_t null;
 };
 
-static void waits_for(struct ss_pool *pool, struct flight *f, struct ss_timeline *tl, uint64_t n)
+static void how_shown(struct ss_pool *pool, struct pending *f, struct ss_timeline *tl, uint64_t n)
 {
 	struct ss_core *core = ss_core_of(pool);
 	uint32_t slot = ss_timeline_slot(tl);
@@ -215,7 +215,7 @@ static void waits_for(struct ss_pool *pool, struct flight *f, struct ss_timeline
 		f->null |= 1ull << ss_timeline_device(tl);
 }
 
-static void in_flight(struct ss_pool *pool, struct flight *f)
+static void find_pending(struct ss_pool *pool, struct pending *f)
 {
 	struct ss_timeline *tl;
 	uint32_t i = 0;
@@ -224,10 +224,10 @@ static void in_flight(struct ss_pool *pool, struct flight *f)
 	ss_pool_lock(pool);
 	SS_SHELVES_EACH(q, &pool->shelves)
 		if (ss_shelf_free_hint(q))
-			waits_for(pool, f, q->tl, ss_timeline_now(q->tl));
+			how_shown(pool, f, q->tl, ss_timeline_now(q->tl));
 	while (pool->all.oldest && !f->fenced &&
 	       (tl = ss_all_open(ss_core_of(pool), pool->mem.dev, &i, &n)))
-		waits_for(pool, f, tl, n);
+		how_shown(pool, f, tl, n);
 	ss_pool_unlock(pool);
 }
 
@@ -237,13 +237,13 @@ static void in_flight(struct ss_pool *pool, struct flight *f)
 static bool nap(struct ss_core *core, int dev, struct ss_deadline *d, uint64_t *ms)
 {
 	bool idle = false, wait = false, busy;
-	struct flight f = {0};
+	struct pending f = {0};
 
 	SS_POOLS_EACH(pool, core, dev)
-		in_flight(pool, &f);
+		find_pending(pool, &f);
 	if (!*ms || ss_deadline_over(d, ss_now_ms(core)))
 		return false;
-	if (!f.fenced && !atomic_load(&ss_device_memory(core, dev)->giving)) {
+	if (!f.fenced && !atomic_load(&ss_device_memory(core, dev)->releasing)) {
 		for (int i = 0; i < core->devices; i++)
 			if (f.null >> i & 1) {
 				idle |= ss_null_record_and_ask(core, i, &busy);
@@ -269,7 +269,7 @@ static enum ss_next host_wait(struct ss_request *r)
 	for (bool last = false;; last = !nap(core, dev, &d, &ms)) {
 		uint64_t gave = atomic_load(&ss_device_memory(core, dev)->gave), settled;
 
-		ss_fence_poll(core, NULL, -1);
+		ss_fences_poll(core, NULL, -1);
 		SS_POOLS_EACH(pool, core, dev)
 			reclaim(pool);
 		settled = atomic_load(&ss_device_pools(core, dev)->settled);
@@ -298,7 +298,7 @@ enum ss_next ss_step_host_wait(struct ss_request *r)
 
 /* ---- for calls of the runtime's own ---------------------------------------------------------- */
 
-bool ss_give_back(struct ss_core *core, int dev, bool may_wait, uint64_t *end)
+bool ss_release_idle(struct ss_core *core, int dev, bool may_wait, uint64_t *end)
 {
 	struct release r = {.idle = may_wait ? -1 : 0};
 	uint64_t begin = ss_trace_wait_begin(), gave, ms = 1;
@@ -315,7 +315,7 @@ bool ss_give_back(struct ss_core *core, int dev, bool may_wait, uint64_t *end)
 		SS_POOLS_EACH(pool, core, dev)
 			fence_everything(pool);
 	do {
-		ss_fence_poll(core, NULL, -1);
+		ss_fences_poll(core, NULL, -1);
 		SS_POOLS_EACH(pool, core, dev)
 			release_idle(pool, &r);
 	} while (!r.given && may_wait && nap(core, dev, &d, &ms));
@@ -325,7 +325,7 @@ bool ss_give_back(struct ss_core *core, int dev, bool may_wait, uint64_t *end)
 			   atomic_load(&ss_device_memory(core, dev)->gave) != gave);
 }
 
-void ss_give_room(struct ss_core *core, int dev, uint64_t size, bool may_wait)
+void ss_make_room(struct ss_core *core, int dev, uint64_t size, bool may_wait)
 {
 	uint64_t end = 0, left, total;
 
@@ -333,6 +333,6 @@ void ss_give_room(struct ss_core *core, int dev, uint64_t size, bool may_wait)
 		return;
 	while (ss_idle_bytes(core, dev) &&
 	       SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, dev, &left, &total)) == SS_OK &&
-	       left < size && ss_give_back(core, dev, may_wait, &end))
+	       left < size && ss_release_idle(core, dev, may_wait, &end))
 		;
 }

@@ -171,7 +171,7 @@ void ss_pool_reap(struct ss_pool *pool)
 	pthread_mutex_unlock(&core->pools->lock);
 	if (!alive)
 		return;
-	if (ss_may_give(pool, SS_GIVE_UNASKED))
+	if (ss_may_release(pool, SS_IDLE_UNASKED))
 		ss_pool_release(pool, 0, UINT64_MAX, SS_TRACE_TRIM_RESET);
 	if (atomic_fetch_sub(&pool->users, 1) == 1)
 		end(pool);

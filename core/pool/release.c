@@ -21,12 +21,12 @@ static bool queried(struct ss_core *core, int dev)
 	return idle;
 }
 
-bool ss_device_may_give(struct ss_core *core, int dev, enum ss_give_how how)
+bool ss_device_may_release(struct ss_core *core, int dev, enum ss_idle_how how)
 {
 	switch (how) {
-	case SS_GIVE_QUERIED: return queried(core, dev);
-	case SS_GIVE_FENCED: return ss_device_record_and_ask(core, dev, false);
-	case SS_GIVE_JOINED: return ss_device_record_and_ask(core, dev, true);
+	case SS_IDLE_QUERIED: return queried(core, dev);
+	case SS_IDLE_FENCED: return ss_device_record_and_ask(core, dev, false);
+	case SS_IDLE_JOINED: return ss_device_record_and_ask(core, dev, true);
 	default: return false;
 	}
 }
@@ -37,7 +37,7 @@ static bool is_used(struct ss_core *core, int dev)
 	return atomic_load(&ss_device_pools(core, dev)->known) || ss_order_streams(core, dev);
 }
 
-bool ss_others_may_give(const struct ss_pool *pool)
+bool ss_others_may_release(const struct ss_pool *pool)
 {
 	struct ss_core *core = ss_core_of(pool);
 	bool may = true;
@@ -46,16 +46,16 @@ bool ss_others_may_give(const struct ss_pool *pool)
 		return true;
 	for (int dev = 0; dev < core->devices && may; dev++)
 		may = dev == pool->mem.dev || !is_used(core, dev) ||
-		      ss_device_may_give(core, dev, SS_GIVE_QUERIED) ||
-		      ss_device_may_give(core, dev, SS_GIVE_FENCED);
+		      ss_device_may_release(core, dev, SS_IDLE_QUERIED) ||
+		      ss_device_may_release(core, dev, SS_IDLE_FENCED);
 	return may;
 }
 
-bool ss_may_give(const struct ss_pool *pool, enum ss_give_how how)
+bool ss_may_release(const struct ss_pool *pool, enum ss_idle_how how)
 {
 	return !ss_release_waits(&pool->mem) ||
-	       (ss_device_may_give(ss_core_of(pool), pool->mem.dev, how) &&
-		ss_others_may_give(pool));
+	       (ss_device_may_release(ss_core_of(pool), pool->mem.dev, how) &&
+		ss_others_may_release(pool));
 }
 
 bool ss_device_wait_idle(struct ss_core *core, int dev, uint64_t end)
@@ -63,7 +63,7 @@ bool ss_device_wait_idle(struct ss_core *core, int dev, uint64_t end)
 	struct ss_deadline d = ss_deadline_at(ss_now_ms(core), end);
 
 	/* Each question records fences, so the questions become less and less frequent. */
-	for (uint64_t ms = 1; !ss_device_may_give(core, dev, SS_GIVE_JOINED); ms *= 2)
+	for (uint64_t ms = 1; !ss_device_may_release(core, dev, SS_IDLE_JOINED); ms *= 2)
 		if (!ss_sleep(core, &d, ms))
 			return false;
 	return true;
@@ -115,7 +115,7 @@ void ss_pool_drop_memory(struct ss_pool *pool, enum ss_drop how)
 	struct ss_core *core = ss_core_of(pool);
 	uint64_t reserved = ss_reserved(pool);
 
-	ss_giving_begin(core, pool->mem.dev);
+	ss_releasing_begin(core, pool->mem.dev);
 	ss_pool_lock(pool);
 	if (core->watch.block || core->recorded) {
 		ss_shelves_freeze(&pool->shelves, true);
@@ -130,7 +130,7 @@ void ss_pool_drop_memory(struct ss_pool *pool, enum ss_drop how)
 	ss_memory_drop(&pool->mem, how);
 	ss_used_reset(&pool->shelves, true);
 	pool->kept = 0;
-	ss_giving_end(core, pool->mem.dev, 1);
+	ss_releasing_end(core, pool->mem.dev, 1);
 	if (reserved)
 		ss_trace_trim(SS_TRACE_TRIM_RESET, reserved, 0, pool->mem.dev, pool->mem.handle);
 }

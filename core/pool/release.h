@@ -13,12 +13,12 @@
  * other backings the device must be found idle:
  *
  *  how              cost                                          yes if
- *  SS_GIVE_UNASKED  nothing                                       never
- *  SS_GIVE_QUERIED  a query per stream; nothing is enqueued       every stream was idle
- *  SS_GIVE_FENCED   a query per stream, and a fence for each      the same; never where blocking
+ *  SS_IDLE_UNASKED  nothing                                       never
+ *  SS_IDLE_QUERIED  a query per stream; nothing is enqueued       every stream was idle
+ *  SS_IDLE_FENCED   a query per stream, and a fence for each      the same; never where blocking
  *                   that is not idle; polled a few times          streams join a null stream that
  *                                                                 was used
- *  SS_GIVE_JOINED   the same, and a fence on the null stream      every stream was idle
+ *  SS_IDLE_JOINED   the same, and a fence on the null stream      every stream was idle
  *                   joins the blocking streams
  *
  * A yes proves that every free before the question has completed. The yes holds for the moment: a
@@ -28,16 +28,16 @@
  * (a trim) asks for both. JOINED is for calls that join the null stream natively, and for calls
  * that would otherwise fail.
  */
-enum ss_give_how { SS_GIVE_UNASKED, SS_GIVE_QUERIED, SS_GIVE_FENCED, SS_GIVE_JOINED };
-bool ss_may_give(const struct ss_pool *pool, enum ss_give_how how);
+enum ss_idle_how { SS_IDLE_UNASKED, SS_IDLE_QUERIED, SS_IDLE_FENCED, SS_IDLE_JOINED };
+bool ss_may_release(const struct ss_pool *pool, enum ss_idle_how how);
 /* The same question in two parts, for a caller that asks once for all pools of a device. Is the
  * device idle (as if every release waited)? And are the other devices idle whose streams a
  * release of this pool's memory waits for? On vmm an unmap waits, from 7.14 on, for each device
  * that can reach the memory, and a pool opens its mappings to all devices that are used (V21 in
  * docs/known-problems.md). */
-bool ss_device_may_give(struct ss_core *core, int dev, enum ss_give_how how);
-bool ss_others_may_give(const struct ss_pool *pool);
-/* Is the device found idle before `end` (ms)? Asks as SS_GIVE_JOINED does, and naps between the
+bool ss_device_may_release(struct ss_core *core, int dev, enum ss_idle_how how);
+bool ss_others_may_release(const struct ss_pool *pool);
+/* Is the device found idle before `end` (ms)? Asks as SS_IDLE_JOINED does, and naps between the
  * questions. For callers that may wait. No lock held. */
 bool ss_device_wait_idle(struct ss_core *core, int dev, uint64_t end);
 

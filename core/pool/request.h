@@ -64,12 +64,12 @@ ss_step ss_step_possible, ss_step_fences, ss_step_release, ss_step_device_wait, 
 void ss_view(struct ss_request *r, struct ss_view *v);
 /* Best fit among the stream's own and the completed ranges. Pool lock held. True: r->block is
  * set, and *rule (NULL: the counter of the block's source) is counted. */
-bool ss_look(struct ss_request *r, uint64_t *rule);
+bool ss_take_free(struct ss_request *r, uint64_t *rule);
 /* Gives b, QUEUED, to r (NULL: nothing), and counts *rule (NULL: none). Pool lock held. True: b. */
 bool ss_request_serve(struct ss_request *r, struct ss_block *b, uint64_t *rule);
 /* Polls the fences of a few streams; more streams take turns. True: one was reached. No lock
  * held. */
-bool ss_poll_some(struct ss_pool *pool);
+bool ss_pool_poll_some(struct ss_pool *pool);
 
 /* A block that is a segment of its own, QUEUED (whole_block.c); NULL: there is no memory for it.
  * No lock held. */

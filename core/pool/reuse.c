@@ -172,7 +172,7 @@ static struct ss_block *from_completed(struct ss_request *r, bool *before)
 	return cut_completed(r, b);
 }
 
-bool ss_look(struct ss_request *r, uint64_t *rule)
+bool ss_take_free(struct ss_request *r, uint64_t *rule)
 {
 	struct ss_pool_stats *st = &r->pool->st;
 	struct ss_block *b = NULL;
@@ -192,7 +192,7 @@ enum ss_next ss_step_own(struct ss_request *r)
 	bool yes;
 
 	ss_pool_lock(r->pool);
-	yes = ss_look(r, NULL);
+	yes = ss_take_free(r, NULL);
 	ss_pool_unlock(r->pool);
 	return yes ? SS_FOUND : SS_NEXT;
 }
@@ -214,10 +214,10 @@ static bool is_alone(const struct ss_request *r)
 }
 
 /* Of a thousand streams with an open fence most have not reached it, so only a few are polled. */
-bool ss_poll_some(struct ss_pool *pool)
+bool ss_pool_poll_some(struct ss_pool *pool)
 {
 	uint32_t turn = atomic_load_explicit(&pool->next_polled, memory_order_relaxed);
-	bool any = ss_fence_poll_some(ss_core_of(pool), -1, ASKED, &turn);
+	bool any = ss_fences_poll_some(ss_core_of(pool), -1, ASKED, &turn);
 
 	atomic_store_explicit(&pool->next_polled, turn, memory_order_relaxed);
 	return any;
@@ -232,7 +232,7 @@ static bool from_all(struct ss_request *r)
 	ss_pool_lock(pool);
 	if (ss_pool_free_hint(pool) >= r->size) {
 		ss_reclaim_all(pool);
-		yes = ss_look(r, NULL);
+		yes = ss_take_free(r, NULL);
 	}
 	ss_pool_unlock(pool);
 	return yes;
@@ -251,8 +251,8 @@ enum ss_next ss_step_event_order(struct ss_request *r)
 	ss_pool_lock(pool);
 	if (ss_pool_free_hint(pool) >= r->size) {
 		rules = ss_reclaim_ordered(pool, r->tl, clock, r->size);
-		yes = rules && ss_look(r, rules & SS_RULE_EVENT ? &pool->st.reuse_event :
-								  &pool->st.reuse_implicit);
+		yes = rules && ss_take_free(r, rules & SS_RULE_EVENT ? &pool->st.reuse_event :
+								       &pool->st.reuse_implicit);
 	}
 	ss_pool_unlock(pool);
 	ss_clock_free(clock);
@@ -296,7 +296,7 @@ static bool is_due(struct ss_pool *pool)
 
 	if (!open || !pool->classic || ss_nearly_full(core, pool->mem.dev))
 		return open;
-	told = ss_all_told(core, pool->mem.dev);
+	told = ss_all_expected(core, pool->mem.dev);
 	for (const struct ss_block *b = pool->all.oldest; b && b->n <= told; b = b->right)
 		open -= b->size;
 	return 5 * open >= atomic_load(&pool->all.bytes);
@@ -360,7 +360,7 @@ enum ss_next ss_step_ask(struct ss_request *r)
 
 	if (is_alone(r))
 		return SS_NEXT;
-	ss_poll_some(pool);
+	ss_pool_poll_some(pool);
 	if (from_all(r))
 		return SS_FOUND;
 	ss_pool_lock(pool);

@@ -13,7 +13,7 @@
 /* ---- the counts of one pool ------------------------------------------------------------- */
 
 /* Free bytes in the shelves of streams, and bytes with a mark of ALL. */
-static uint64_t in_flight(const struct ss_pool *pool)
+static uint64_t pending_bytes(const struct ss_pool *pool)
 {
 	uint64_t bytes = atomic_load(&pool->all.bytes);
 
@@ -60,7 +60,7 @@ __attribute__((no_sanitize("thread"))) static void read_counts(struct ss_pool *p
 	s->reserved_high = atomic_load(&pool->mem.reserved_high);
 	s->used = ss_used(&pool->shelves);
 	s->used_high = ss_used_high(&pool->shelves);
-	s->in_flight = in_flight(pool);
+	s->in_flight = pending_bytes(pool);
 	s->fences = ss_order_fences(core);
 	s->driver_calls = core->driver_calls;
 	s->memory_calls = core->memory_calls;

@@ -79,7 +79,7 @@ struct ss_block *ss_whole_block_alloc(struct ss_request *r, uint64_t request)
 			b = take(r, size);
 		if (b)
 			return b;
-		if (ss_memory_add_whole(&pool->mem, size, ss_may_give(pool, SS_GIVE_FENCED)) !=
+		if (ss_memory_add_whole(&pool->mem, size, ss_may_release(pool, SS_IDLE_FENCED)) !=
 		    SS_OK)
 			return NULL;
 		r->grown++;

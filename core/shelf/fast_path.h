@@ -9,13 +9,13 @@
 #include "core/shelf/shelf.h"
 
 struct ss_fast_path {
-	/* Caches of each device's current pool, and of its pool for hipMalloc; NULL: the slow
-	 * path. Whoever changes one calls ss_hits_end(). */
+	/* The shelves of each device's current pool, and of its pool for hipMalloc; NULL: the slow
+	 * path. After a change ss_hits_end() is called. */
 	_Atomic(struct ss_shelves *) current[SS_MAX_DEVICES], classic[SS_MAX_DEVICES];
 	/* The current pool is a default pool, so a free of its last block ends no pool. */
 	atomic_bool frees[SS_MAX_DEVICES];
 	/* The next free wakes the watcher of idle memory (ss_decay_notify), so frees take the
-	 * slow path. Whoever changes it calls ss_hits_end(). */
+	 * slow path. After a change ss_hits_end() is called. */
 	atomic_bool notifies;
 	bool slow;                 /* an option, or a watcher of blocks, needs the slow path */
 	const _Atomic int *shut;   /* ss_hits_gate(); NULL: never */

@@ -28,7 +28,7 @@ static const struct ss_quirk table[] = {
 	{"C6", "hip#3370", 506, 507, NULL, SS_Q_NOTE, "hipFreeAsync from many threads hangs",
 	 "a free makes no HIP call"},
 	{"C7", "hip#3775", 0, 603, NULL, SS_Q_NOTE, "out of memory where hipMalloc fits",
-	 "free ranges coalesce, idle memory goes back first"},
+	 "free ranges coalesce, idle memory is released first"},
 	{"C9", "rocm-libraries#1705", 700, 0, NULL, SS_Q_NOTE,
 	 "hipFree of pool memory no longer waits", "SOMASHIM_FREE_SYNC decides"},
 	{"C10", "AMDGPU.jl#901", 700, 0, NULL, SS_Q_NOTE,
@@ -68,8 +68,8 @@ static const struct ss_quirk table[] = {
 	{"V7", "legacy-rocm-build#6021", 700, 713, NULL, SS_Q_NOTE,
 	 "an unmap leaves the device's file mapped, and with it the memory taken",
 	 "addresses that show the file after an unmap are mapped anew; where hipMemGetInfo shows "
-	 "that "
-	 "memory stays all the same, only whole idle pools are given back"},
+	 "the "
+	 "memory taken all the same, only whole idle pools are released"},
 	{"B7c", "hip_memory.cpp: ValidateMemAccess", 600, 0, NULL, SS_Q_NOTE,
 	 "copies and memsets of mapped memory fail while a device without access is current",
 	 "every device that is used gets access; no VMM where one cannot have it"},
@@ -97,7 +97,7 @@ static const struct ss_quirk table[] = {
 	 "the host gets access where that is safe; elsewhere auto takes hip if PyTorch is loaded"},
 	{"V21", "rocm-systems#6982", 714, 0, NULL, SS_Q_UNMAP_WAITS,
 	 "an unmap waits for every stream that may use the memory",
-	 "memory goes back in large pieces, when no device has anything to do"},
+	 "memory is released in large pieces, while every device is idle"},
 	/* capture, IPC */
 	{"O2", "observed on 7.2.4", 700, 0, NULL, SS_Q_QUERY_IN_CAPTURE,
 	 "hipEventQuery on an unrelated stream ends a capture",

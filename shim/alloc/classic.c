@@ -49,7 +49,7 @@ static __attribute__((noinline, cold)) enum ss_status serve_checked(int dev, siz
 
 	if (status != SS_OK)
 		status = serve(dev, room, ptr);
-	if (status == SS_ERR_NOMEM && ss_check_give_back())
+	if (status == SS_ERR_NOMEM && ss_check_release())
 		status = serve(dev, room, ptr);
 	if (status == SS_OK)
 		ss_check_allocated(NULL, *ptr, size, room);

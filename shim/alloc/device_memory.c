@@ -119,6 +119,6 @@ hipError_t do_hipDeviceSetLimit(enum hipLimit_t which, size_t size)
 	hipError_t err = REAL(hipDeviceSetLimit, which, size);
 
 	if (err == hipSuccess && which == hipLimitMallocHeapSize)
-		ss_give_room(ss_core, ss_current_device(NULL), size, !ss_capture_live());
+		ss_make_room(ss_core, ss_current_device(NULL), size, !ss_capture_live());
 	return ss_result(err);
 }

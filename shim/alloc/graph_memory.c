@@ -74,5 +74,5 @@ void ss_graph_memory_reserve(int dev)
 		;
 	largest = open > largest ? open : largest;
 	if (largest)
-		ss_give_room(ss_core, dev, largest, !ss_capture_live());
+		ss_make_room(ss_core, dev, largest, !ss_capture_live());
 }

@@ -37,7 +37,7 @@ bool ss_limit_begin(int dev, uint64_t bytes)
 hipError_t ss_limit_end(hipError_t err, int dev, uint64_t bytes)
 {
 	if (err != hipSuccess && bytes && dev >= 0)
-		ss_limit_give(ss_core, dev, bytes);
+		ss_limit_return(ss_core, dev, bytes);
 	return err;
 }
 
@@ -71,7 +71,7 @@ void ss_limit_keep(const void *key, int dev, uint64_t bytes)
 		ss_limit_end(hipErrorOutOfMemory, dev, bytes);
 	}
 	if (old)
-		ss_limit_give(ss_core, old->dev, old->bytes);
+		ss_limit_return(ss_core, old->dev, old->bytes);
 	free(old);
 }
 
@@ -85,7 +85,7 @@ void ss_limit_drop(const void *key)
 	t = take_out(key);
 	pthread_mutex_unlock(&lock);
 	if (t)
-		ss_limit_give(ss_core, t->dev, t->bytes);
+		ss_limit_return(ss_core, t->dev, t->bytes);
 	free(t);
 }
 

@@ -25,7 +25,7 @@ bool ss_retry(int dev, int before, uint64_t *end)
 	if (dev < 0)
 		dev = ss_current_device(NULL);
 	/* While a stream captures, no call of ours may wait or touch a null stream. */
-	if (dev >= 0 && ss_give_back(ss_core, dev, !ss_capture_live(), end))
+	if (dev >= 0 && ss_release_idle(ss_core, dev, !ss_capture_live(), end))
 		return true;
 	(void)ss_fail(hipErrorOutOfMemory);
 	return false;

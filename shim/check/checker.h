@@ -126,7 +126,7 @@ bool ss_check_keep(struct ss_timeline *tl, void *ptr, const struct ss_found *fou
 bool ss_check_kept(const struct ss_found *found);
 /* An allocation found no memory. True: held blocks were returned, so the allocation may succeed
  * now. */
-bool ss_check_give_back(void);
+bool ss_check_release(void);
 /* The program's own pool hands out a range of a block on tl, or takes it back. */
 void ss_check_handing_out(struct ss_timeline *tl, void *ptr, size_t size);
 void ss_check_returning(struct ss_timeline *tl, void *ptr);

@@ -238,7 +238,7 @@ bool ss_quarantine_empty(bool may_wait)
 	return any;
 }
 
-bool ss_check_give_back(void)
+bool ss_check_release(void)
 {
 	return ss_quarantine_empty(false);
 }

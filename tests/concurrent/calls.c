@@ -208,7 +208,7 @@ void control(struct worker *w)
 		ss_pool_set_attr(core, pool, SS_ATTR_REUSE_FOLLOW_EVENTS + below(w, 3),
 				 below(w, 3) != 0);
 		return;
-	case 3: ss_give_back(core, 0, false, &end); return;
+	case 3: ss_release_idle(core, 0, false, &end); return;
 	case 4:
 		ss_fake_advance_ms(fake, 1 + below(w, 30));
 		ss_decay_run(core, 0, false);

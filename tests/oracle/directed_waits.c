@@ -236,7 +236,7 @@ static void value_known_by_fence(void)
 	CHECK(!ss_host_needed(W->core));
 	/* by the one that then stands behind the next of them, */
 	D(host(S(2)), advance());
-	ss_fence_poll(W->core, NULL, -1);
+	ss_fences_poll(W->core, NULL, -1);
 	CHECK(!ss_host_needed(W->core));
 	D(dsync(), trim(0), attr(SS_ATTR_RESERVED_HIGH, 0));
 	CHECK(given() == 0 && waits_of_two() == 1 && given() == BIG);

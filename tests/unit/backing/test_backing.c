@@ -159,7 +159,7 @@ static void test_exchange(void **state)
 	give(a);
 	give(b);
 	assert_int_equal(mem->idle_bytes, 48 * MIB);
-	assert_int_equal(ss_memory_giveable(mem, 40 * MIB), 48 * MIB);
+	assert_int_equal(ss_memory_releasable(mem, 40 * MIB), 48 * MIB);
 	a = need(40 * MIB, true);
 	assert_true(mem->reserved <= 48 * MIB);
 	assert_int_equal(mem->reserved_high, 48 * MIB);
@@ -183,8 +183,8 @@ static void test_threshold_keep(void **state)
 	 * two. */
 	mem->keep = 64 * MIB;
 	pthread_mutex_lock(&mem->lock);
-	assert_int_equal(ss_memory_giveable(mem, 40 * MIB), 64 * MIB);
-	assert_int_equal(ss_memory_giveable(mem, 8 * MIB), 0);
+	assert_int_equal(ss_memory_releasable(mem, 40 * MIB), 64 * MIB);
+	assert_int_equal(ss_memory_releasable(mem, 8 * MIB), 0);
 	pthread_mutex_unlock(&mem->lock);
 	a = need(40 * MIB, true);
 	assert_reserved(72 * MIB);

@@ -13,20 +13,20 @@ static void test_fence_completes(void **state)
 	wait_for(EVENT, a, true);
 	n = ss_timeline_now(a);
 	ss_fake_enqueue(fake, 0, A);
-	assert_false(ss_fence_asked(&core, a, n));
+	assert_false(ss_position_expected(&core, a, n));
 	assert_true(ss_fence_request(&core, a, n, SS_FENCE_LATE));
 	after = ss_timeline_now(a);
-	assert_true(ss_fence_asked(&core, a, n));
-	assert_false(ss_fence_asked(&core, a, after));
+	assert_true(ss_position_expected(&core, a, n));
+	assert_false(ss_position_expected(&core, a, after));
 	assert_int_equal(ss_fence_pending(a), 1);
 	/* No second fence is recorded while one is on its way. */
 	assert_true(ss_fence_request(&core, a, n, SS_FENCE_LATE));
 	assert_int_equal(recorded(), 1);
-	assert_false(ss_fence_poll(&core, a, -1));
+	assert_false(ss_fences_poll(&core, a, -1));
 	assert_false(completed(a, n));
 	ss_fake_drain(fake, 0, A);
-	assert_false(ss_fence_poll(&core, NULL, 1)); /* another device */
-	assert_true(ss_fence_poll(&core, NULL, 0));
+	assert_false(ss_fences_poll(&core, NULL, 1)); /* another device */
+	assert_true(ss_fences_poll(&core, NULL, 0));
 	assert_true(completed(a, n));
 	assert_true(completed(b, on_b)); /* a came after it */
 	assert_false(completed(a, after));
@@ -53,7 +53,7 @@ static void test_fence_late_and_exact(void **state)
 	assert_false(ordered(b, a, ss_timeline_now(a)));
 	assert_int_equal(ss_fake_counts(fake).fence_wait, 1);
 	ss_fake_drain(fake, 0, A);
-	ss_fence_poll(&core, a, -1);
+	ss_fences_poll(&core, a, -1);
 }
 
 static void test_fence_fails(void **state)
@@ -64,7 +64,7 @@ static void test_fence_fails(void **state)
 	ss_fake_fail(fake, "fence_record", 1, SS_ERR_FAILED);
 	assert_false(ss_fence_request(&core, a, n, SS_FENCE_LATE));
 	assert_int_equal(ss_fence_pending(a), 0);
-	assert_false(ss_fence_asked(&core, a, n));
+	assert_false(ss_position_expected(&core, a, n));
 	assert_true(ss_fence_request(&core, a, n, SS_FENCE_LATE));
 	ss_timeline_set_capturing(&core, a, true);
 	assert_int_equal(ss_order_capturing(&core), 1);
@@ -116,10 +116,10 @@ static void test_fence_off_limits(void **state)
 	assert_true(ss_fence_off_limits(&core, a));
 	assert_false(ss_fence_off_limits(&core, b));
 	spoils_asked = false;
-	assert_false(ss_fence_poll(&core, a, -1));
+	assert_false(ss_fences_poll(&core, a, -1));
 	assert_false(spoils_asked);
 	ss_timeline_set_capturing(&core, a, false);
-	assert_true(ss_fence_poll(&core, a, -1));
+	assert_true(ss_fences_poll(&core, a, -1));
 }
 
 /* ---- the null stream -------------------------------------------------------------- */

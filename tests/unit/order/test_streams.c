@@ -29,7 +29,7 @@ static void test_slot_reuse(void **state)
 	assert_int_equal(ss_order_slots(&core), slots + 1);
 	ss_timeline_retire(&core, c);
 	ss_fake_drain(fake, 0, A);
-	ss_fence_poll(&core, NULL, -1);
+	ss_fences_poll(&core, NULL, -1);
 	assert_true(completed(a, n));
 	assert_false(ss_zombies_poll(&core, 0));
 	c = ss_timeline_add(&core, 1, A, SS_TL_NONBLOCKING, true);
@@ -246,16 +246,16 @@ static void test_all_told(void **state)
 	uint64_t n = ss_all_mark(&core, 0, 1), later;
 
 	ss_fake_enqueue(fake, 0, A);
-	assert_true(ss_all_told(&core, 0) < n);
+	assert_true(ss_all_expected(&core, 0) < n);
 	assert_true(ss_fence_request(&core, a, ss_timeline_now(a), SS_FENCE_LATE));
-	assert_true(ss_all_told(&core, 0) < n);
+	assert_true(ss_all_expected(&core, 0) < n);
 	assert_true(ss_fence_request(&core, ss_timeline_null(&core, 0), UINT64_MAX, SS_FENCE_LATE));
-	assert_true(ss_all_told(&core, 0) >= n);
+	assert_true(ss_all_expected(&core, 0) >= n);
 	later = ss_all_mark(&core, 0, 1);
-	assert_true(later > n && ss_all_told(&core, 0) < later);
+	assert_true(later > n && ss_all_expected(&core, 0) < later);
 	ss_fake_drain(fake, 0, A);
 	ss_fake_drain(fake, 0, NULL);
-	ss_fence_poll(&core, NULL, -1);
+	ss_fences_poll(&core, NULL, -1);
 	assert_true(all_reached(n) && !all_reached(later));
 	/* The application knows of it when it has waited for the device since. */
 	assert_false(ss_all_reached(&core, 0, n, false));
@@ -324,7 +324,7 @@ static void *work(void *arg)
 			sync_with(tl, true, true);
 		if (i % 3 == 0)
 			ss_fake_drain(fake, (int)(id & 1), own);
-		ss_fence_poll(&core, NULL, -1);
+		ss_fences_poll(&core, NULL, -1);
 		ss_timeline_retire(&core, tl);
 	}
 	ss_thread_exit(&core, false, 0);
@@ -465,7 +465,7 @@ static void test_capture_beside_query(void **state)
 	core.info[0].query_spoils = true;
 	ss_fence_request(&core, a, UINT64_MAX, SS_FENCE_LATE);
 	thread = other_thread(begin_capture, a);
-	assert_true(ss_fence_poll(&core, a, -1));
+	assert_true(ss_fences_poll(&core, a, -1));
 	other_thread_waited(thread);
 }
 

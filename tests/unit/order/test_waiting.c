@@ -75,7 +75,7 @@ static void test_asks_nothing(void **state)
 	struct ss_token t;
 
 	assert_true(entered(a));
-	ss_fence_poll(&core, a, -1);
+	ss_fences_poll(&core, a, -1);
 	t = ss_stream_sync_begin(&core, a);
 	assert_false(entered(a));
 	ss_sync_end(&core, &t, true, false);
@@ -92,7 +92,7 @@ static void test_asks_nothing(void **state)
 	t = ss_event_sync_begin(&core, EVENT); /* a query waits for nobody */
 	assert_true(entered(a));
 	ss_sync_end(&core, &t, true, false);
-	ss_fence_poll(&core, a, -1);
+	ss_fences_poll(&core, a, -1);
 }
 
 /* The end of the wait tells; what it cannot tell, a fence does that is recorded then. */
@@ -107,12 +107,12 @@ static void test_end_tells(void **state)
 	ss_fake_enqueue(fake, 0, A);
 	t = ss_stream_sync_begin(&core, a);
 	assert_false(ss_fence_request(&core, a, n, SS_FENCE_LATE));
-	assert_true(ss_fence_asked(&core, a, n));
-	assert_true(ss_fence_coming(&core, a, &waits) && waits);
+	assert_true(ss_position_expected(&core, a, n));
+	assert_true(ss_fence_expected(&core, a, &waits) && waits);
 	ss_fake_drain(fake, 0, A);
 	ss_sync_end(&core, &t, true, false);
 	assert_true(completed(a, n));
-	assert_false(ss_fence_asked(&core, a, ss_timeline_now(a)));
+	assert_false(ss_position_expected(&core, a, ss_timeline_now(a)));
 	assert_int_equal(recorded(), 0); /* nobody wants one any more */
 	ss_fence_serve(&core, a, SS_FENCE_LATE);
 	assert_int_equal(recorded(), 0);
@@ -121,22 +121,22 @@ static void test_end_tells(void **state)
 	t = ss_stream_sync_begin(&core, a);
 	later = ss_timeline_now(a);
 	assert_false(ss_fence_request(&core, a, later, SS_FENCE_LATE));
-	assert_true(ss_fence_asked(&core, a, later));
+	assert_true(ss_position_expected(&core, a, later));
 	ss_sync_end(&core, &t, true, false);
 	assert_int_equal(recorded(), 1);
 	ss_fake_drain(fake, 0, A);
-	ss_fence_poll(&core, a, -1);
+	ss_fences_poll(&core, a, -1);
 	assert_true(completed(a, later));
 
 	/* A copy proves nothing. */
 	w = ss_waiting_begin(&core, a);
 	later = ss_timeline_now(a);
 	assert_false(ss_fence_request(&core, a, later, SS_FENCE_LATE));
-	assert_true(ss_fence_asked(&core, a, later));
+	assert_true(ss_position_expected(&core, a, later));
 	ss_waiting_end(&core, &w);
 	assert_int_equal(recorded(), 2);
 	ss_fake_drain(fake, 0, A);
-	ss_fence_poll(&core, a, -1);
+	ss_fences_poll(&core, a, -1);
 	assert_true(completed(a, later));
 }
 
@@ -158,7 +158,7 @@ static void test_own_call(void **state)
 	ss_sync_end(&core, &first, true, false);
 	assert_false(ss_waited(&core, b));
 	ss_fake_drain(fake, 0, B);
-	ss_fence_poll(&core, b, -1);
+	ss_fences_poll(&core, b, -1);
 }
 
 /* The slot of a stream that is destroyed during a wait is not another's before that has ended. */

@@ -208,10 +208,10 @@ static void test_slow_fences(void **state)
 		assert_true(ss_fence_request(core, tl, UINT64_MAX, SS_FENCE_LATE));
 		ss_fake_advance_ms(fake, 60);
 		if (looked)
-			assert_false(ss_fence_poll(core, tl, -1));
+			assert_false(ss_fences_poll(core, tl, -1));
 		ss_fake_advance_ms(fake, 60);
 		ss_fake_drain(fake, 0, STREAM);
-		assert_true(ss_fence_poll(core, tl, -1));
+		assert_true(ss_fences_poll(core, tl, -1));
 		assert_int_equal(ss_fence_ms(core, 0), looked ? 60 : 1);
 	}
 	end();
