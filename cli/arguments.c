@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What every subcommand needs to read its arguments and to report an error. */
+/* Reads the arguments of the subcommands, and reports errors. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,7 +92,7 @@ int ss_cli_error(const char *fmt, ...)
 	va_list args;
 	char *line;
 
-	/* Some messages have names of files, or what is in them. */
+	/* Some messages contain names of files, or contents of files. */
 	va_start(args, fmt);
 	bool good = vasprintf(&line, fmt, args) >= 0;
 	va_end(args);

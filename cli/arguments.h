@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What every subcommand needs to read its arguments and to report an error. */
+/* Reads the arguments of the subcommands, and reports errors. */
 #ifndef SS_CLI_ARGUMENTS_H
 #define SS_CLI_ARGUMENTS_H
 
@@ -23,13 +23,13 @@ uint64_t ss_arguments_time(const struct argp_state *state, const char *name, con
 /* Reads a process id, or ends the process with an error. */
 uint32_t ss_arguments_pid(const struct argp_state *state, const char *text);
 
-/* The program that the subcommand is to start, with its arguments, as for exec. For the first
- * argument that is no option (ARGP_IN_ORDER): the rest belongs to the program. */
+/* The program that the subcommand is to start, with its arguments, as for exec. Call it at the
+ * first argument that is no option (ARGP_IN_ORDER): the rest belongs to the program. */
 char **ss_arguments_program(struct argp_state *state);
 
 /* Prints "somashim: ..." on stderr. Returns SS_EXIT_USAGE. */
 int ss_cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Says, where functions are to be named, that this build cannot. */
+/* Prints a line if this build cannot find the names of functions. */
 void ss_cli_say_nameless(const char *command);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a program as a child so that whoever started us sees no difference. Signals that
- * another process sends to us are passed on; signals from the terminal reach the child by
- * themselves, since it is in the same process group. If the terminal stops the child, we stop
- * and are continued with it. It is killed if we are killed, and we end as it ends.
+ * Runs a program as a child process. Our caller sees no difference to the program itself. Signals
+ * that another process sends to us are passed on; signals from the terminal reach the child by
+ * themselves, since it is in the same process group. If the terminal stops the child, we stop and
+ * are continued with it. The child is killed if we are killed, and we end as the child ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,8 +20,8 @@
 #include "cli/arguments.h"
 #include "cli/child.h"
 
-/* Not forwarded: what the kernel raises for a fault of our own, and what stops whoever touches
- * the terminal from the background. */
+/* Signals that are not forwarded: those that the kernel raises for a fault of our own, and those
+ * that stop a process that uses the terminal from the background. */
 static const int own[] = {
 	SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGTTIN, SIGTTOU,
 };
@@ -122,7 +122,8 @@ int ss_child_run(char **argv, pid_t *started)
 				sigprocmask(SIG_SETMASK, &old, NULL);
 				return status;
 			}
-			/* Whoever sends SIGSTOP to the child alone will continue it alone. */
+			/* A process that sends SIGSTOP to the child alone will continue the child
+			 * alone. */
 			if (WSTOPSIG(status) != SIGSTOP)
 				raise(SIGSTOP);
 		}

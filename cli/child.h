@@ -7,12 +7,12 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* The path of this program, with links resolved. Without /proc it is what the kernel was
+/* The path of this program, with links resolved. Without /proc it is the path that the kernel was
  * asked to execute, so call it before the working directory changes. */
 bool ss_child_self(char *path, size_t size);
-/* Call it first. Whoever starts us may have SIGCHLD ignored, and then the kernel would keep no
- * child for us to wait for. A file that may not grow (SIGXFSZ) is an error that we report. A
- * program that we start or become has both as we found them. */
+/* Call it first. It enables SIGCHLD, because our caller may ignore the signal, and then the kernel
+ * would keep no child for us to wait for. It ignores SIGXFSZ, so a file that may not grow is an
+ * error that we report. A program that we start or become has both signals as we found them. */
 void ss_child_init(void);
 /* Runs the program and waits for it, with signals passed on to it. Returns its status as
  * waitpid() gives it. *started is the process that it was, or 0 if it could not be executed. */

@@ -163,8 +163,8 @@ static int no_device(const struct ss_convert_config *config, uint64_t devices)
 		config->path, config->device, n ? list : "none");
 }
 
-/* The device that is asked for, all, or a file for each where the format knows one device. Returns
- * the exit status. */
+/* Converts the device that was asked for, or all devices: into one file, or into a file for each
+ * device if the format knows only one. Returns the exit status. */
 static int convert_devices(const struct arguments *a)
 {
 	struct ss_convert_config config = a->config;

@@ -76,7 +76,7 @@ static bool applies(const struct ss_quirk *q, const struct ss_probe *p)
 	return p->major && ss_quirk_applies(q, p->major, p->minor, p->arch[0] ? p->arch : NULL);
 }
 
-/* Under which name people know the runtime. */
+/* The name by which people know the runtime. */
 static struct ss_release_text release(const struct ss_probe *p)
 {
 	return p->major ? ss_release_name(p->major, p->minor) : (struct ss_release_text){""};
@@ -111,7 +111,7 @@ static json_t *to_json(const struct ss_probe *p)
 			 p->saved[0] ? ss_json_text(p->saved) : json_null());
 }
 
-/* At once, because a slow device takes minutes. */
+/* Prints at once, because a slow device takes minutes. */
 static void print_line(const char *line)
 {
 	printf("  %s\n", line);

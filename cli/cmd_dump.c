@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `somashim dump --trace PID`: writes out what the ring has that a running process records to.
+ * `somashim dump --trace PID`: copies the events of the ring to which a running process records.
  * `somashim dump PID`: asks a running process for its statistics and live blocks, and prints them.
  * The process writes them at its next HIP call into a file beside its page, which is read and
  * removed here.
@@ -109,7 +109,7 @@ static struct ss_deadline in_seconds(unsigned s)
 	return ss_deadline_in(ss_monotonic_ns(), ns, ns / NAP_NS + 1);
 }
 
-/* False: it is over. */
+/* False: the deadline has passed. */
 static bool nap(struct ss_deadline *d)
 {
 	static const struct timespec time = {.tv_nsec = NAP_NS};
@@ -139,7 +139,7 @@ static int lock_page(const char *path, struct ss_deadline d)
 	return fd;
 }
 
-/* A program that the process has become since does not answer. */
+/* If the process runs another program by now (exec), nobody answers. */
 static enum ss_live_result read_page(const struct search *s, struct ss_live_page *page)
 {
 	return s->state == SS_LIVE_RUNS ? ss_live_read_process(s->path, s->pid, page) :
@@ -248,7 +248,7 @@ static int ask(const struct arguments *a, const struct search *s, struct ss_live
 	case ENDED: ss_cli_error("dump: process %u ended", a->pid); return 1;
 	case LEFT: return say_left(a->pid);
 	case TIMED_OUT:
-		/* A dump that nobody waits for is not to come later. */
+		/* Withdraws the request: nobody would wait for a later dump. */
 		ss_live_ask_dump(s->path, request - 1);
 		ss_cli_error(
 			"dump: process %u made no HIP call in %u s (the last known one was %.0f s "
@@ -282,7 +282,7 @@ static int dump_trace(const struct arguments *a)
 			     a->pid);
 		return 1;
 	}
-	/* A recording may be the only one of what happened: none is written over. */
+	/* A recording may be the only one of a run, so no existing file is overwritten. */
 	if (!ss_output_is_stdout(to) && access(to, F_OK) == 0) {
 		ss_cli_error("dump: process %u: %s: %s", a->pid, to, strerror(EEXIST));
 		return 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `somashim replay LOG`: what the pools would do for a program, without a GPU. */
+/* `somashim replay LOG`: shows, without a GPU, how the pools would serve a program. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 
 #define GIB (1ull << 30)
 #define MIN_VRAM (64 * GIB)
-/* The clock: the device is behind by a fifth, unless told otherwise. */
+/* Defaults of the clock: the device takes a fifth longer for a command than the host for a call. */
 #define HOST_US 10
 #define DEVICE_NS_PER_HOST_US 1200
 #define QUEUE 1024
@@ -104,7 +104,7 @@ static json_t *growth_json(const struct ss_replay_result *r)
 			 (json_int_t)r->gave_bytes);
 }
 
-/* What the clock showed; NULL without one. */
+/* The figures of the clock; NULL without a clock. */
 static json_t *clock_json(const struct ss_replay_config *c, const struct ss_replay_result *r)
 {
 	return !c->device_ns ?

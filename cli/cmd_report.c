@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `somashim report FILE...`: what recordings say about device memory. */
+/* `somashim report FILE...`: prints what recordings show about device memory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -255,7 +255,7 @@ static size_t analyze(const struct arguments *a, size_t from, size_t to, struct 
 	size_t count = 0;
 
 	for (progress.at = from; progress.at < to; progress.at++) {
-		/* Of a large job only a few get charts, later. */
+		/* In a large job only a few processes get charts, later. */
 		list[count] = analyze_one(a, a->files.path[progress.at],
 					  a->output && a->files.count <= MANY && !a->diff,
 					  &progress);
@@ -277,7 +277,7 @@ static int write_page(const struct arguments *a, const json_t *data)
 			    err, sizeof(err)))
 		return ss_cli_error("report: %s", err);
 	snprintf(err, sizeof(err), "out of memory");
-	bool ok = ss_report_page(out.file, data) || ferror(out.file); /* the end says why */
+	bool ok = ss_report_page(out.file, data) || ferror(out.file); /* close says why */
 	return ss_output_close(&out, ok, err, sizeof(err)) ? 0 : ss_cli_error("report: %s", err);
 }
 
@@ -374,7 +374,7 @@ static int print_difference(const struct arguments *a, struct ss_analysis **list
 	int status = 0;
 
 	if (first == 0 || first == count)
-		return SS_EXIT_USAGE; /* what could not be read was said */
+		return SS_EXIT_USAGE; /* analyze() has reported the bad files */
 	for (size_t i = 0; i < count; i++) {
 		if (list[i]->sites.rebuilt) {
 			ss_cli_error("report: %s: %s was built after the recording, so its call "

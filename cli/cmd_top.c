@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `somashim top`: what the processes of this user hold of each device. */
+/* `somashim top`: shows the memory of each device that the processes of this user hold. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

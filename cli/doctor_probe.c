@@ -27,7 +27,8 @@
 
 /* ---- what the child says ------------------------------------------------ */
 
-/* What --save did, by the last device with which something went wrong, or else the last. */
+/* Reads from a line what --save did. The last device with which something went wrong counts, or
+ * else the last device. */
 static void read_saved(struct ss_probe *p, const char *line)
 {
 	static const char remembered[] = "the verdict is not remembered: ";
@@ -181,7 +182,7 @@ static bool watch(struct ss_probe *p, pid_t pid, int fd, const struct ss_report 
 	}
 }
 
-/* Nothing that the user has set may keep us from testing, or be written to. */
+/* No option that the user has set may keep us from testing, or name a file that the test writes. */
 static bool prepare_environment(enum ss_probe_what what, char *err, size_t err_size)
 {
 	static const char *const names[] = {

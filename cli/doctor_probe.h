@@ -38,9 +38,10 @@ struct ss_probe {
 	void (*say)(const char *line);
 };
 
-/* Runs the self-test in a child with the preload, and reads what it says. `say` is told meanwhile,
- * or NULL. `runtime` names the file or the directory of the runtime; NULL: it is searched for. The
- * child is killed after `timeout_s` seconds in which no step of the test made progress. */
+/* Runs the self-test in a child with the preload, and reads what it says. `say` gets the lines
+ * meanwhile; it may be NULL. `runtime` names the file or the directory of the runtime; NULL: it is
+ * searched for. The child is killed after `timeout_s` seconds in which no step of the test made
+ * progress. */
 void ss_probe_run(struct ss_probe *p, void (*say)(const char *), const char *runtime,
 		  enum ss_probe_what what, unsigned timeout_s);
 void ss_probe_finish(struct ss_probe *p);

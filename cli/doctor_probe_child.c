@@ -20,7 +20,7 @@ static void print_error(const char *call, int err)
 		err);
 }
 
-/* Loads the first of them that loads, and says which that is and what else there is. */
+/* Loads the first of these runtimes that can be loaded, and names it and the others. */
 static void *load(const struct ss_runtime_file *file, size_t count)
 {
 	struct link_map *map;
@@ -29,7 +29,8 @@ static void *load(const struct ss_runtime_file *file, size_t count)
 
 	for (i = 0; i < count && !lib; i++) {
 		lib = dlopen(file[i].path, RTLD_NOW | RTLD_GLOBAL);
-		/* Names are guesses; what is there and cannot be loaded is worth a word. */
+		/* Names without a path are guesses. A file that cannot be loaded is worth a
+		 * message. */
 		if (!lib && strchr(file[i].path, '/'))
 			fprintf(stderr, "somashim: cannot load: %s\n", dlerror());
 	}

@@ -105,7 +105,7 @@ static void add_variable(struct list *l, const char *name, const char *suffix)
 		add_directories(l, directory, name);
 }
 
-/* A runtime of its own, as AMD's HRX, is preloaded: programs get it, whatever else there is. */
+/* A separate runtime, such as AMD's HRX, is preloaded: programs get it before any other. */
 static void add_preload(struct list *l)
 {
 	const char *at = getenv("LD_PRELOAD"), *base;
@@ -136,7 +136,7 @@ static void add_library_path(struct list *l)
 	}
 }
 
-/* What the loader finds by name, in its cache and its standard directories. */
+/* Adds the names that the loader looks for in its cache and its standard directories. */
 static void add_names(struct list *l)
 {
 	char name[32];
@@ -148,7 +148,8 @@ static void add_names(struct list *l)
 	add(l, "libamdhip64.so", "the loader's directories");
 }
 
-/* AMD's packages, then what a distribution installs where the loader looks anyway, then wheels. */
+/* Adds AMD's packages, then packages of distributions in the loader's own directories, then
+ * wheels. */
 static void add_places(struct list *l, const char *root)
 {
 	static const struct {
@@ -177,7 +178,7 @@ size_t ss_runtimes_find(const char *root, const char *asked,
 	char here[PATH_MAX];
 
 	if (asked) {
-		/* What is in the working directory is not a name for the loader. */
+		/* The loader does not look for names in the working directory. */
 		if (!strchr(asked, '/') && access(asked, F_OK) == 0 &&
 		    snprintf(here, sizeof(here), "./%s", asked) < PATH_MAX)
 			asked = here;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where `somashim doctor` looks for a HIP runtime. */
+/* Finds the HIP runtimes of this machine, for `somashim doctor`. */
 #ifndef SS_CLI_DOCTOR_RUNTIME_H
 #define SS_CLI_DOCTOR_RUNTIME_H
 
@@ -11,14 +11,14 @@
 
 struct ss_runtime_file {
 	char path[PATH_MAX]; /* without a slash: a name, which the loader has to find */
-	const char *from;    /* which place it was found in; static, or what was passed in */
+	const char *from;    /* the place where it was found; static, or passed in */
 };
 
-/* Fills `out` with the runtimes that there are, those that programs get first in front. Each file
- * is in it once. `asked`, if it is not NULL, names a file or a directory, and then only that is
- * looked at; else the places are LD_PRELOAD, LD_LIBRARY_PATH, ROCM_PATH, the loader's directories,
- * /opt/rocm and wheels. `root` stands in front of absolute places; "" but in tests. Returns their
- * number. No state. */
+/* Fills `out` with the runtimes that exist, in the order in which programs would get them. Each
+ * file is in it once. `asked`, if it is not NULL, names a file or a directory, and then only that
+ * is looked at; else the places are LD_PRELOAD, LD_LIBRARY_PATH, ROCM_PATH, the loader's
+ * directories, /opt/rocm and wheels. `root` stands in front of absolute places; "" but in tests.
+ * Returns their number. No state. */
 size_t ss_runtimes_find(const char *root, const char *asked,
 			struct ss_runtime_file out[SS_RUNTIMES_MAX]);
 /* Are both the same file? */

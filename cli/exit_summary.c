@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `somashim run` prints when the program has ended: one sentence on what the pools
+ * Prints the summary of `somashim run` when the program has ended: one sentence on what the pools
  * did, and one on how the program's calls reached them, or why they did not.
  */
 #include <limits.h>
@@ -62,9 +62,9 @@ static void print_rank(void)
 
 /* ---- profilers ---------------------------------------------------------- */
 
-/* They start the program with an LD_PRELOAD of their own, in some versions without what was
- * there (rocm-systems#3989). A profiler is known by the name of the program that we start,
- * by a variable, or by its library in LD_PRELOAD. */
+/* Profilers start the program with an LD_PRELOAD of their own, and some versions drop its earlier
+ * contents (rocm-systems#3989). A profiler is known by the name of the program that we start, by a
+ * variable, or by its library in LD_PRELOAD. */
 static const struct {
 	const char *name;
 	const char *programs[2]; /* how the program's name begins; NULL = no second name */
@@ -142,8 +142,9 @@ static void print_pools(const struct ss_report *r)
 
 #define GOOD_HITS 90 /* percent: from here on an option would help little */
 
-/* Which option would have kept memory that was idle, released, and taken again. Said if it was at
- * least once all that the pools held, and if many allocations had to take memory. */
+/* Names the option that would have kept idle memory which was released, and taken again. It does so
+ * only if that memory was at least as much as the pools held at most, and if many allocations had
+ * to take memory. */
 static void print_advice(const struct ss_report *r)
 {
 	uint64_t hits = r->allocations - r->misses;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `somashim run` prints when the program has ended. */
+/* Prints the summary of `somashim run` when the program has ended. */
 #ifndef SS_CLI_EXIT_SUMMARY_H
 #define SS_CLI_EXIT_SUMMARY_H
 
@@ -13,7 +13,7 @@ int ss_job_rank(void);
  * `status`: of waitpid(). In a job, rank 0 speaks for all; another rank prints only if it was not
  * served. */
 void ss_exit_summary(const struct ss_report *r, const char *program, int status);
-/* Prints only that no call reached them, or that calls went past them. */
+/* Prints only warnings: that no call reached the pools, or that calls went past them. */
 void ss_exit_warning(const struct ss_report *r, const char *program, int status);
 
 #endif

@@ -155,7 +155,8 @@ void ss_framework_say_hidden(const char *recording)
 		const struct framework *f = &frameworks[i];
 		bool seen = !found[i] || is_switched(f);
 
-		/* Of two ways to switch off one pool, the first is told, unless one is taken. */
+		/* If a pool has two switches, only the first is named, and none if one of them is
+		 * set. */
 		for (size_t k = 0; k < FRAMEWORKS; k++)
 			if (k != i && found[i] && found[k] &&
 			    strcmp(f->module, frameworks[k].module) == 0)

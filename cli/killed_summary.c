@@ -42,7 +42,7 @@ static void print(const struct ss_live_page *page)
 		ss_plural(f->driver_calls, "call", "calls"));
 }
 
-/* Not by ss_live_scan(), which removes the pages of processes that have ended. */
+/* This does not use ss_live_scan(), which removes the pages of processes that have ended. */
 void ss_killed_summary(pid_t pid)
 {
 	const char *directory = ss_live_directory();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `somashim run` prints of a program that a signal ended. */
+/* Prints, for `somashim run`, the last figures of a program that a signal ended. */
 #ifndef SS_CLI_KILLED_SUMMARY_H
 #define SS_CLI_KILLED_SUMMARY_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the commands look for live pages. */
+/* The directory in which the commands look for live pages. */
 #include <stdlib.h>
 
 #include "cli/live_directory.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the commands look for live pages. */
+/* The directory in which the commands look for live pages. */
 #ifndef SS_CLI_LIVE_DIRECTORY_H
 #define SS_CLI_LIVE_DIRECTORY_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Why a HIP runtime finds no device: a list of checks, from the hardware up to the runtime. The
- * first that finds something wrong gives the reason.
+ * Explains why a HIP runtime finds no device, by a list of checks from the hardware up to the
+ * runtime. The first check that finds something wrong gives the reason.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -176,7 +176,7 @@ static bool kfd_refused(struct look *l)
 	return error && refused(l, full, error);
 }
 
-/* One that can be opened is enough. */
+/* One render node that can be opened is enough. */
 static bool render_nodes(struct look *l)
 {
 	int error = ENOENT;
@@ -204,7 +204,7 @@ static unsigned long property(const char *text, const char *name)
 	return line ? strtoul(line + strlen(name), NULL, 10) : 0;
 }
 
-/* The processors have nodes, too, which have no SIMD units. */
+/* Processors have nodes, too; those have no SIMD units. */
 static bool topology(struct look *l)
 {
 	char text[4096];
@@ -229,8 +229,8 @@ static bool topology(struct look *l)
 				"/sys/class/kfd/kfd/topology/nodes");
 }
 
-/* How many of `devices` a list leaves. A runtime reads it up to the first number that it does not
- * have. A name (GPU-...) is believed. */
+/* The number of `devices` that a list leaves visible. A runtime reads the list up to the first
+ * number that names no device. A name (GPU-...) always counts. */
 static int left(const char *list, int devices)
 {
 	int n = 0;

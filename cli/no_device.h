@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Why a HIP runtime finds no device. */
+/* Explains why a HIP runtime finds no device. */
 #ifndef SS_CLI_NO_DEVICE_H
 #define SS_CLI_NO_DEVICE_H
 

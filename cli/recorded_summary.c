@@ -49,8 +49,8 @@ static void raise_peaks(struct figures *f, const struct ss_level *level)
 	f->reserved_peak = level->reserved > f->reserved_peak ? level->reserved : f->reserved_peak;
 }
 
-/* What a ring has before its beginning was there at once, so it is no peak before all of it
- * came. */
+/* A ring starts with events that describe the memory at its beginning. That memory existed at one
+ * moment, so peaks count only after the last of these events. */
 static bool play(struct ss_trace_reader *r, struct figures *f)
 {
 	struct ss_sites none = {0};
@@ -76,7 +76,8 @@ static bool play(struct ss_trace_reader *r, struct figures *f)
 	return good;
 }
 
-/* Reads the files and gives the figures of the largest process. False: nothing is said. */
+/* Reads the files and gives the figures of the largest process. False: there is nothing to
+ * print. */
 static bool read_figures(char *const *path, size_t count_of, struct figures *most)
 {
 	uint64_t bytes = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What `somashim record` says at the end: where the recording is, its figures, and what to type
- * next. */
+/* Prints the summary at the end of `somashim record`: the path of the recording, its figures, and
+ * the next command. */
 #ifndef SS_CLI_RECORDED_SUMMARY_H
 #define SS_CLI_RECORDED_SUMMARY_H
 

@@ -121,7 +121,7 @@ static void release_idle(struct run *r)
 	}
 }
 
-/* The thread looks at its own times, also where nothing is logged for long. */
+/* The thread looks at its own times, also if the log has no event for long. */
 static void pass(struct run *r, uint64_t ms)
 {
 	uint64_t step;

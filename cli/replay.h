@@ -21,12 +21,12 @@ struct ss_replay_result {
 	uint64_t driver_calls;             /* create, map, unmap, release, segment alloc and free */
 	uint64_t driver_calls_after;       /* those after the log's peak was first reached */
 	uint64_t allocations_after;        /* allocations after that */
-	/* What growing cost: calls that took bytes from the device, mapped, unmapped, gave access,
-	 * and gave bytes back. */
+	/* The cost of growth: calls that took bytes from the device, mapped, unmapped, set access,
+	 * and released bytes to the device. */
 	uint64_t took, took_bytes, maps, unmaps, set_access, gave, gave_bytes;
 	uint64_t fences, remaps, released;
 	uint64_t host_bytes; /* metadata in host memory, at the peak */
-	/* With a clock. Times are in virtual nanoseconds; driver/fake/fake.h says what they are. */
+	/* With a clock: times in virtual nanoseconds, which driver/fake/fake.h explains. */
 	uint64_t device_end, queue_full, waits, waited, driver, device_idle;
 	double seconds;
 	struct ss_replay_failure first; /* if `failed` is not 0 */
@@ -38,13 +38,13 @@ struct ss_replay_config {
 	uint64_t vram; /* bytes of device memory */
 	/* Commands that the device is behind, over all streams together; 0 = always idle. */
 	uint64_t lag;
-	/* With a clock, in nanoseconds: what a call takes the host, and its command the device; 0
-	 * for the device = no clock. The device takes `queue` commands, then the host waits. */
+	/* The clock, in nanoseconds: the time of a call on the host, and the time of its command on
+	 * the device (0 = no clock). If the device has `queue` commands to do, the host waits. */
 	uint64_t host_ns, device_ns;
 	uint32_t queue;
 	bool events; /* a stream waits for an event of the one that acted before */
 	uint64_t segment_ns, chunk_ns; /* of a call of the driver, as in struct ss_fake_config */
-	bool no_remap;                 /* vmm: what is mapped stays where it is */
+	bool no_remap;                 /* vmm: mapped memory keeps its addresses */
 	bool classic;  /* replay as hipMalloc and hipFree instead of their Async variants */
 	bool progress; /* draw a bar on stderr */
 };

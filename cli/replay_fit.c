@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `somashim replay --fit`: the smallest device on which a log passes. */
+/* `somashim replay --fit`: finds the smallest device on which a log passes. */
 #include "cli/replay.h"
 
 #define STEP (2ull << 20) /* bytes; pools grow by no less where they can */
@@ -12,8 +12,8 @@ static uint64_t steps(uint64_t bytes)
 bool ss_replay_fit(const struct ss_events *ev, struct ss_replay_config *config,
 		   struct ss_replay_result *out, char *err, size_t err_size)
 {
-	/* What is in use at the peak has to fit. A device that is larger than all of it passes in
-	 * the end. */
+	/* The bytes in use at the peak have to fit, so a smaller device fails. A device that is
+	 * large enough passes. */
 	uint64_t fails = steps(ev->peak) - 1, passes;
 
 	for (;; config->vram *= 2) {
@@ -30,7 +30,8 @@ bool ss_replay_fit(const struct ss_events *ev, struct ss_replay_config *config,
 		struct ss_replay_result r;
 		uint64_t middle = fails + (passes - fails) / 2, enough = steps(out->reserved_peak);
 
-		/* Next to the amount that the pools took is the likeliest place. */
+		/* The limit is most likely near the amount that the pools reserved, so that is
+		 * tried first. */
 		middle = enough > fails && enough < passes ? enough : middle;
 		tried.vram = middle * STEP;
 		if (!ss_replay(ev, &tried, &r, err, err_size)) {

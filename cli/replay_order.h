@@ -6,7 +6,7 @@
 struct ss_core;
 struct ss_timeline;
 
-/* All that is enqueued on `to` from now on comes after what is on `from` now. */
+/* Work that is enqueued on `to` from now on comes after all work that is on `from` now. */
 void ss_replay_order(struct ss_core *core, struct ss_timeline *from, struct ss_timeline *to);
 
 #endif

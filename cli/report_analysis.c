@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Analyses one file of a report: a recording, or a snapshot of which one is made, or a phase of
- * it. */
+/* Analyses one file of a report: a recording, or a memory snapshot that becomes a recording, or one
+ * phase of either. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -38,7 +38,7 @@ static bool find_phase(const char *name, uint64_t number, const char *path, cons
 			 (unsigned long long)found->count, name);
 	}
 	*part = (struct ss_part){begin - all->first_ns, end - all->first_ns};
-	part->to_ns += part->to_ns == 0; /* one that is empty and at the begin */
+	part->to_ns += part->to_ns == 0; /* an empty range at the begin; 0 means the end */
 	ss_analysis_free(all);
 	return end != 0;
 }

@@ -69,7 +69,7 @@ static const char *amount_text(enum ss_condition_figure f, uint64_t value, char 
 
 /* ---- processes ------------------------------------------------------------ */
 
-/* *device: the one that it is of; -1: all. */
+/* A figure of a process. *device: the device of the figure; -1: all devices. */
 static uint64_t figure_of(const struct ss_analysis *a, enum ss_condition_figure f, int *device)
 {
 	uint64_t sum = 0, most = 0;

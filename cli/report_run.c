@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Chooses one run of a job where the recordings are of several. */
+/* Chooses one run of a job if the recordings are of several runs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

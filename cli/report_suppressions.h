@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Blocks that a program keeps on purpose: the suppressions of `somashim check` for its fault
- * "leak", applied to what a recording says was never freed. */
+ * "leak", applied to the blocks that were never freed in a recording. */
 #ifndef SS_CLI_REPORT_SUPPRESSIONS_H
 #define SS_CLI_REPORT_SUPPRESSIONS_H
 

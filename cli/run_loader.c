@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `somashim run` must know of the dynamic loader of this machine: which way into HIP to
- * use besides the preload, and why the library was not loaded.
+ * Facts about the dynamic loader of this machine, for `somashim run`: which way into HIP to use
+ * besides the preload, and why the library was not loaded.
  */
 #include <gnu/libc-version.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ bool ss_loader_audits(const char *version, bool quiet)
 		version = gnu_get_libc_version();
 	if (sscanf(version, "2.%d", &minor) != 1 || minor >= AUDIT_MINOR)
 		return true;
-	/* Whoever switches the table off wants the auditor. */
+	/* A user who switches the table off wants the auditor. */
 	if (table && strcmp(table, "0") == 0)
 		return true;
 	setenv("SOMASHIM_API_TABLE", "1", 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `somashim run` must know of the dynamic loader of this machine. */
+/* Facts about the dynamic loader of this machine, for `somashim run`. */
 #ifndef SS_CLI_RUN_LOADER_H
 #define SS_CLI_RUN_LOADER_H
 

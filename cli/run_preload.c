@@ -131,7 +131,7 @@ static bool leave_out(const char *variable, const char *name, char *err, size_t 
 	return ok;
 }
 
-/* A program whose own options for AddressSanitizer stand before ours
+/* Sets ASAN_OPTIONS for a program whose own options for AddressSanitizer override ours
  * (shim/process/sanitizers.c). */
 static bool allow_sanitizer(char *err, size_t err_size)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the file of a program says about how it is started. */
+/* Reads from the file of a program how the program is started. */
 #ifndef SS_CLI_RUN_PROGRAM_H
 #define SS_CLI_RUN_PROGRAM_H
 

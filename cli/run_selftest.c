@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The other end of shim/process/tester.c. The test runs as `somashim doctor`, in a process of its
- * own, because it may hang or die. Its end is the end of its output: the thread that waits for the
- * program collects every child.
+ * own, because it may hang or die. The test counts as ended when its output ends, because the
+ * thread that waits for the program collects every child.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -28,7 +28,7 @@ static char self[PATH_MAX];
 static sigset_t inherited; /* the mask that a program gets */
 static _Atomic pid_t test;
 
-/* The page is for what the program does. */
+/* The environment without the page, which counts only what the program does. */
 static char **environment(void)
 {
 	size_t n = 0, count = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes the self-test of virtual memory when a program that runs asks for it. */
+/* Runs the self-test of virtual memory when a running program asks for it. */
 #ifndef SS_CLI_RUN_SELFTEST_H
 #define SS_CLI_RUN_SELFTEST_H
 
@@ -8,7 +8,7 @@
 /* Listens on the page, in a thread, from before the program starts. If it cannot, nobody is told:
  * the program then runs without a test. */
 void ss_run_selftest_start(struct ss_report *report);
-/* No test is made any more, and one that runs is ended. */
+/* Starts no test any more, and ends one that runs. */
 void ss_run_selftest_stop(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `somashim top` shows: a sample of the processes that have a live page, and the three ways to
- * show it.
+ * The sample that `somashim top` takes of the processes that have a live page, and the three ways
+ * to show it.
  */
 #ifndef SS_CLI_TOP_H
 #define SS_CLI_TOP_H
@@ -30,7 +30,7 @@ struct ss_top_sample {
 	size_t count;
 };
 
-/* Which processes; none means all. */
+/* The processes to show; none means all. */
 struct ss_top_filter {
 	const uint32_t *pid;
 	size_t count;
@@ -55,7 +55,7 @@ struct ss_top_device {
 /* Fills `out` and returns the number of devices. */
 size_t ss_top_devices(const struct ss_top_sample *sample, struct ss_top_device *out, size_t room);
 
-/* Why a process has no figures. */
+/* The reason why a process has no figures, as text. */
 const char *ss_top_problem(enum ss_live_result result);
 
 /* Prints it on stdout. They return the exit status. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* In place of top_screen.c where the build found no ncurses. */
+/* Replaces top_screen.c in a build without ncurses. */
 #include "cli/arguments.h"
 #include "cli/top.h"
 

@@ -111,7 +111,7 @@ int ss_top_print_text(const struct ss_top_sample *s, const struct ss_top_filter 
 
 /* ---- JSON ----------------------------------------------------------------- */
 
-/* What is beyond the numbers of JSON can only be nonsense. */
+/* A number that JSON cannot have is nonsense, so it becomes the largest one. */
 static json_int_t integer(uint64_t n)
 {
 	return n < INT64_MAX ? (json_int_t)n : INT64_MAX;

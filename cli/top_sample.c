@@ -73,7 +73,7 @@ static void read_page(struct ss_top_process *p)
 
 #define NAP_MS 2
 
-/* Asks all, then looks again and again at those that have not answered. */
+/* Asks all processes, then looks again and again at those that have not answered. */
 static void refresh(struct ss_top_sample *s, unsigned wait_ms)
 {
 	static const struct timespec nap = {.tv_nsec = NAP_MS * 1000000};

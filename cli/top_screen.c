@@ -139,12 +139,13 @@ static const struct {
 
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
-/* Of a narrow terminal the last of these have no place. What tells rows apart comes first. */
+/* A narrow terminal leaves out the last of these columns. The columns that tell rows apart come
+ * first. */
 static const enum column importance[COLUMNS] = {
 	PID,       USED,          RESERVED,  POOL,        DEVICE, COMMAND, RANK,
 	IN_FLIGHT, RESERVED_HIGH, USED_HIGH, ALLOCATIONS, AGE,    FREES};
 
-/* Which columns fit, a bit each. */
+/* The columns that fit, a bit for each. */
 static unsigned fitting(int width)
 {
 	unsigned shown = 0;
@@ -186,7 +187,7 @@ static const char *cell(const struct row *r, enum column c, char out[32])
 	return out;
 }
 
-/* Draws a row, or with NULL the titles. What does not fit into a column or the line is cut. */
+/* Draws a row, or with NULL the titles. Text that does not fit into a column or the line is cut. */
 static void draw_row(int y, const struct row *r, unsigned shown)
 {
 	char text[32];
@@ -227,7 +228,7 @@ static void draw_device(int y, const struct ss_top_device *d)
 	int used = d->total ? (int)(BAR * (double)d->used / (double)d->total + 0.5) : 0;
 	int n = snprintf(line, sizeof(line), "%-12s ", d->pci);
 
-	if (width >= 80) { /* else the numbers have the place */
+	if (width >= 80) { /* else the numbers need the room */
 		line[n++] = '[';
 		for (int k = 0; k < BAR; k++)
 			line[n++] = k < used ? '#' : k < bar ? '=' : ' ';

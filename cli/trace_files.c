@@ -71,7 +71,7 @@ const char *ss_no_trace_hint(const char *path)
 	static char hint[128];
 	struct ss_trace_header h = {0};
 
-	if (ss_is_snapshot(path, true)) /* what is wrong with it was said */
+	if (ss_is_snapshot(path, true)) /* its problem was reported already */
 		return "";
 	if (is_log(path))
 		return ": a log of allocations, for `somashim replay'";

@@ -16,8 +16,8 @@ struct ss_trace_files {
 bool ss_is_trace(const char *path);
 /* When the recording began, CLOCK_REALTIME in ns; 0: it is no trace. */
 uint64_t ss_trace_start(const char *path);
-/* What follows a message about a file that cannot be read as a trace: ": ..." if it is known what
- * it is, or "". A log is read to its end. */
+/* The end of a message about a file that cannot be read as a trace: ": " and the kind of the file
+ * if it is known, else "". A log is read to its end. */
 const char *ss_no_trace_hint(const char *path);
 /* Adds a file, or the files of a directory that begin as a trace does. False with a line in
  * `err`: there is no such file, or no trace in the directory. */

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""rocm-check.py RELEASE ROOT SHIM: what one release's headers and libraries say
-against what somashim assumes. ROOT holds the unpacked packages. Prints a line per
-disagreement and exits 1 if there is one. Called by rocm-matrix.sh."""
+"""rocm-check.py RELEASE ROOT SHIM: compares one release's headers and libraries with
+what somashim assumes. ROOT holds the unpacked packages. Prints a line per
+disagreement and exits 1 if there is one. Called by rocm-matrix.sh.
+rocm-check.py --exports SHIM: only whether the library exports what its tables say;
+needs no package."""
 import glob
 import os
 import re
@@ -10,17 +12,10 @@ import subprocess
 import sys
 import tempfile
 
-release, root, shim = sys.argv[1:]
-libs = root + '/usr/lib/x86_64-linux-gnu/'
-# By HIP's own number, which is not that of ROCm from 10.0 on (driver/rocm/releases.c).
-number = dict(re.findall(r'#define HIP_VERSION_(MAJOR|MINOR)\s+(\d+)',
-                         open(root + '/usr/include/hip/hip_version.h').read()))
-code = int(number['MAJOR']) * 100 + int(number['MINOR'])
 LAST = 9999  # what has not changed so far is as it was in releases to come, until one says otherwise
 source = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
 flags = ['-D_GNU_SOURCE', '-D__HIP_PLATFORM_AMD__', '-DSOMASHIM_VERSION=""', '-I' + source,
          '-fvisibility=hidden', '-Wno-deprecated-declarations']
-theirs = flags + ['-isystem', root + '/usr/include']
 hip_header = '#include <hip/hip_runtime_api.h>\n'
 cc = os.environ.get('CC', 'gcc').split()
 
@@ -30,11 +25,13 @@ cxx_only = re.compile(r'_Z\d+hip\w+|hipExtModuleLaunchKernel|hipHccModuleLaunchK
 # Exported beside the entries.
 beside = {'hsa_amd_ipc_memory_create', 'hsa_amd_register_system_event_handler',
           'rocprofiler_register_library_api_table',
-          'somashim_report', 'somashim_version', '__hipRegisterManagedVar', '_exit', '_Exit', 'dlsym', 'dlvsym',
+          'roctxMarkA', 'roctxRangePop', 'roctxRangePushA', 'roctxRangeStartA', 'roctxRangeStop',
+          'somashim_handed_out', 'somashim_report', 'somashim_returned', 'somashim_version',
+          '__hipRegisterManagedVar', '_exit', '_Exit', 'dlsym', 'dlvsym',
           '__asan_default_options', '__tsan_default_suppressions'}
-# Functions of libc that the shim wraps on purpose: so that statistics are written by an end of these
-# kinds, too, and to answer for addresses of HIP.
-wrapped = {'_exit', '_Exit', 'dlsym', 'dlvsym'}
+# Functions that the shim wraps on purpose: of libc, so that statistics are written at an exit of
+# these kinds, too, and to answer for addresses of HIP; of roctx, whose ranges it records.
+wrapped = {'_exit', '_Exit', 'dlsym', 'dlvsym'} | {name for name in beside if name.startswith('roctx')}
 # Types that the shim knows by pointer only.
 passed = {'HIP_MEMCPY3D', 'HIP_MEMSET_NODE_PARAMS', 'hipExternalMemoryHandleDesc',
           'hipExternalSemaphoreSignalParams', 'hipExternalSemaphoreWaitParams',
@@ -134,11 +131,31 @@ def driver_functions(macro):
     return re.findall(r'X\((\w+)\)', text[text.index('#define %s(X)' % macro):].split('\n\n')[0])
 
 
+def compare_exports():
+    """The shim shadows nothing that it does not implement, and implements what it says."""
+    for name in sorted(names | beside):
+        if name not in ours:
+            bad.append('%s: in the table, but not exported by the shim' % name)
+    for name in sorted(set(ours) - names - beside):
+        bad.append('%s: exported by the shim, but not in the table' % name)
+
+
 entries = table('SS_ENTRIES', 'kind, extra, name, node, since, params, args', 'name node since')
 names = {e[0] for e in entries}
+ours = symbols(sys.argv[-1])
+if sys.argv[1] == '--exports':
+    compare_exports()
+    sys.exit('\n'.join(bad) or 0)
+
+release, root, shim = sys.argv[1:]
+libs = root + '/usr/lib/x86_64-linux-gnu/'
+# By HIP's own number, which is not that of ROCm from 10.0 on (driver/rocm/releases.c).
+number = dict(re.findall(r'#define HIP_VERSION_(MAJOR|MINOR)\s+(\d+)',
+                         open(root + '/usr/include/hip/hip_version.h').read()))
+code = int(number['MAJOR']) * 100 + int(number['MINOR'])
+theirs = flags + ['-isystem', root + '/usr/include']
 hip = symbols(glob.glob(libs + 'libamdhip64.so.[0-9]')[0])
 hsa = symbols(libs + 'libhsa-runtime64.so.1')
-ours = symbols(shim)
 
 # ---- every entry is there from the release on that it says ------------------
 for name, node, since in entries:
@@ -156,11 +173,7 @@ for name in driver_functions('SS_HSA_FUNCTIONS'):
         bad.append('%s: the driver calls it, but it is not exported' % name)
 
 # ---- the shim shadows nothing that it does not implement --------------------
-for name in sorted(names | beside):
-    if name not in ours:
-        bad.append('%s: in the table, but not exported by the shim' % name)
-for name in sorted(set(ours) - names - beside):
-    bad.append('%s: exported by the shim, but not in the table' % name)
+compare_exports()
 for path in glob.glob(libs + '*.so*') + glob.glob(root + '/lib/x86_64-linux-gnu/*.so*'):
     if re.search(r'/lib(amdhip64|hsa-runtime64|rocprofiler-register)\.', path) or \
             os.path.islink(path):

@@ -37,7 +37,7 @@ void ss_unwind_init(void)
 	*(void **)&u.get_cfa = dlsym(lib, "_Unwind_GetCFA");
 	if (u.backtrace && u.get_ip && u.get_cfa) {
 		static atomic_flag writing = ATOMIC_FLAG_INIT;
-		/* One of several threads at the same time */
+		/* Only one of several threads stores the result */
 		if (!atomic_flag_test_and_set(&writing)) {
 			found = u;
 			atomic_store(&is_found, true);

@@ -176,7 +176,7 @@ static void mark_who_allocates(struct ss_sites *s, const struct ss_trace_reader 
 			s->site[s->of_stack[stack]].allocates = true;
 }
 
-/* What lists and charts are of: call sites or groups of them. */
+/* Reads the call sites, and makes the groups of them that lists and charts show. */
 static bool read_sites(struct ss_analysis *a, struct ss_trace_reader *r,
 		       const struct ss_analysis_config *config)
 {
@@ -229,7 +229,7 @@ struct ss_analysis *ss_analysis_run(const char *path, const struct ss_analysis_c
 		snprintf(err, err_size, "%s: out of memory", path);
 		ss_analysis_free(a);
 		a = NULL;
-	} else { /* a report may hold a thousand of these */
+	} else { /* a report may hold a thousand analyses */
 		ss_sites_end_lookups(&a->sites);
 		ss_sites_finish(&a->calls);
 	}

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a trace says about one process: peaks and who made them, leaks, waste, waits, failures.
- * Text, JSON and the page print this and compute nothing. The file is read twice, since who held
- * memory at the peak can only be asked when the peak is known. Memory grows with the number of
- * blocks that live at once and of call stacks, not with the number of events.
+ * The analysis of a recording of one process: its peaks and the call sites that held them, leaks,
+ * waste, waits and failures. The reports (text, JSON and the page) print these figures and compute
+ * nothing. The file is read twice: the first pass finds the peaks, the second one the call sites
+ * that held memory at each peak. The memory of an analysis grows with the number of blocks that
+ * live at once and with the number of call stacks, not with the number of events.
  *
  * Times are CLOCK_BOOTTIME in nanoseconds, bytes are bytes. Not thread safe.
  */
@@ -27,12 +28,12 @@ struct ss_holder {
 	uint64_t bytes, blocks;
 };
 
-/* Where reserved memory went that no live block uses. rounding + in_flight_own +
+/* The parts of the reserved memory that no live block uses. rounding + in_flight_own +
  * in_flight_others + fragmentation + other_pools + idle + asked = reserved. */
 struct ss_waste {
 	uint64_t rounding;         /* blocks are larger than what was asked for */
 	uint64_t in_flight_own;    /* freed, not yet reusable: on the stream that asks */
-	uint64_t in_flight_others; /* ... on other streams, whose caches have it */
+	uint64_t in_flight_others; /* ... on other streams */
 	uint64_t fragmentation;    /* free, in holes that are too small for the request */
 	uint64_t other_pools;      /* free in other pools */
 	uint64_t idle;             /* free in holes that are large enough */
@@ -41,7 +42,7 @@ struct ss_waste {
 
 /* One device at one moment. */
 struct ss_snapshot {
-	uint64_t event; /* it is the moment after this event; from 1. 0: never */
+	uint64_t event; /* the moment is right after this event; from 1; 0: never */
 	uint64_t time_ns;
 	int device; /* index; SS_NO_DEVICE */
 	struct ss_level level;
@@ -60,7 +61,7 @@ struct ss_failure {
 	uint64_t reserved, used; /* as the program recorded it */
 };
 
-/* The most there was in a span of the time line. The spans have one length. */
+/* The highest values in a span of the time line. All spans have the same length. */
 struct ss_sample {
 	uint64_t event;   /* at which `used` was reached */
 	uint64_t time_ns; /* of that event */
@@ -74,7 +75,7 @@ struct ss_timeline {
 	uint64_t *held; /* by sample and column: bytes at that event */
 	size_t count, room;
 	uint64_t begin_ns, span_ns;
-	struct ss_level now; /* while it is being made */
+	struct ss_level now; /* only while the time line is made */
 	struct ss_outside outside;
 	uint64_t now_event, now_ns;
 };
@@ -96,7 +97,7 @@ struct ss_life {
 	uint32_t stream, thread; /* groups of the allocation */
 };
 
-/* Blocks of a call site, those with the most bytes x time. */
+/* The blocks of a call site with the largest bytes x time. */
 struct ss_lives {
 	struct ss_life *life; /* in the order of `begin_ns` */
 	size_t count;
@@ -113,11 +114,11 @@ struct ss_usage {                                 /* of a device or a pool */
 	uint64_t changed_ns;                                         /* for the means */
 	uint64_t allocs, frees, hits, failed;
 	uint64_t maps, unmaps; /* of physical memory */
-	uint64_t trimmed;      /* bytes that were given back */
+	uint64_t trimmed;      /* bytes that trims released */
 };
 
-/* From then on so much is reserved. Where there are more than SS_STEPS two are put together, which
- * keep the higher value. */
+/* From `time_ns` on, `reserved` bytes are reserved. If there are more than SS_STEPS steps, each two
+ * neighbours become one step with the higher value. */
 struct ss_reserved_step {
 	uint64_t time_ns, reserved;
 };
@@ -137,12 +138,12 @@ struct ss_device_result {
 	struct ss_usage usage;
 	struct ss_outside outside_peak, outside_end; /* of each kind by itself */
 	uint64_t outside_peak_ns[SS_TRACE_OUTSIDE_KINDS], rest_peak_ns;
-	struct ss_snapshot used_peak, reserved_peak; /* the latter after the block that grew it */
+	struct ss_snapshot used_peak, reserved_peak; /* the latter after the new block */
 	struct ss_timeline timeline;
 	struct ss_size_class size[SS_SIZE_CLASSES];
 	struct ss_reserved_step *step; /* each change of what is reserved */
 	size_t steps;
-	uint64_t grow_tid; /* thread that grew to the peak, until it has its block */
+	uint64_t grow_tid; /* the thread that grew to the peak, until it has its block */
 	bool growing;
 };
 
@@ -154,12 +155,12 @@ struct ss_pool_result {
 	struct ss_usage usage;
 };
 
-/* Lists of call sites, the first one first. */
+/* Lists of call sites, each in the order of one figure. */
 enum ss_ranking_kind {
 	SS_RANKING_PEAK,    /* by the most that was live at once */
 	SS_RANKING_ALLOCS,  /* by the number of allocations */
-	SS_RANKING_REPEATS, /* that free a block and soon ask for the same size again */
-	SS_RANKING_LEAKS,   /* by bytes that were never freed, and first those that grow */
+	SS_RANKING_REPEATS, /* sites that free a block and soon ask for its size again */
+	SS_RANKING_LEAKS,   /* by bytes that were never freed; sites that grow come first */
 	SS_RANKING_WAITS,   /* by time in waits and calls of the driver */
 	SS_RANKINGS,
 };
@@ -185,8 +186,8 @@ struct ss_analysis {
 	enum ss_trace_end end;
 	uint64_t real_offset; /* plus a time: nanoseconds since 1970 */
 	uint64_t lost_events, lost_stacks, lost_names, unknown_frees, lost_frees, reset_blocks;
-	uint64_t suppressed_blocks, suppressed_bytes; /* live at the end, and no leak */
-	/* Before the recording begins, as that of a ring does */
+	uint64_t suppressed_blocks, suppressed_bytes; /* live at the end, but no leak */
+	/* Memory from before the recording begins, as a ring has it */
 	uint64_t lived_blocks, lived_bytes;
 
 	uint64_t events, first_ns, last_ns;
@@ -220,14 +221,14 @@ struct ss_analysis {
 struct ss_analysis_config {
 	/* For names; NULL: frames are modules and offsets, and no other file is opened */
 	struct ss_symbol_files *files;
-	enum ss_by by;       /* what the lists are of; with charts always call sites */
-	struct ss_part part; /* which is looked at */
-	const char *phase;   /* one that is looked for, for phases.wanted_begin_ns; NULL: none */
+	enum ss_by by;       /* the groups of the lists; with charts always call sites */
+	struct ss_part part; /* the part to look at */
+	const char *phase;   /* the phase to look for (phases.wanted_begin_ns); NULL: none */
 	uint64_t phase_number;
 	bool charts;    /* fill in groups, time lines, lives and address maps */
 	size_t lives;   /* blocks whose lives are kept, in all */
 	size_t samples; /* of a time line at most; a power of two */
-	/* Is what the call site keeps no leak? NULL: all is */
+	/* Are the blocks that the call site keeps no leak? NULL: all blocks are leaks */
 	bool (*suppressed)(void *suppressions, const struct ss_sites *s,
 			   const struct ss_site *site);
 	void *suppressions;
@@ -242,10 +243,11 @@ void ss_analysis_free(struct ss_analysis *a);
 /* The path that the report names. False: out of memory. */
 bool ss_analysis_rename(struct ss_analysis *a, const char *path);
 
-/* What a report calls a cause: a static string. */
+/* The name of a cause in reports: a static string. */
 const char *ss_wait_name(enum ss_trace_wait_cause cause);
 const char *ss_trim_name(enum ss_trace_trim_cause cause);
-/* Bytes, allocations, repeats, bytes or nanoseconds: what the ranking goes by. 0: not in it. */
+/* The figure that orders the ranking: bytes, allocations, repeats, bytes or nanoseconds. 0: the
+ * site is not in the ranking. */
 uint64_t ss_ranking_value(enum ss_ranking_kind kind, const struct ss_site *site);
 /* Fills in the rankings. False: out of memory. */
 bool ss_rank_sites(struct ss_analysis *a);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What grew between two recordings. */
+/* Compares two recordings: finds the call sites whose figures grew or shrank. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,8 +44,8 @@ static void merge(struct ss_difference_site *to, const struct ss_difference_site
 	}
 }
 
-/* Adds to the entry of the site, which is known by its frames with lines or by its functions
- * alone. */
+/* Adds the figures to the entry of the site. `lines`: the frames with their lines identify a site,
+ * otherwise the functions alone. */
 static bool add(struct entry **table, const struct ss_difference_site *x, bool lines)
 {
 	char *key = ss_site_text(x->sites, &x->sites->site[x->site], lines);
@@ -121,8 +121,8 @@ static bool in_both(const struct ss_difference_site *x)
 	return x->in[0] && x->in[1];
 }
 
-/* Puts the sites that differ into the array. Those that only one side has are looked for once more
- * by their functions. */
+/* Puts the sites that differ into the array. Sites that only one side has are looked up again by
+ * their functions. */
 static bool match(struct ss_difference *d, struct entry *exact, struct entry **moved)
 {
 	struct entry *e, *next;
@@ -165,7 +165,8 @@ bool ss_difference(struct ss_difference *d, struct ss_analysis *const *list, siz
 	*d = (struct ss_difference){.side = {{.processes = first}, {.processes = count - first}}};
 	for (size_t i = 0; ok && i < count; i++)
 		ok = add_process(d, &exact, list[i], i >= first);
-	/* A match is two or more of them */
+	/* A match by functions replaces two entries or more, so there are no more sites than
+	 * entries */
 	d->site = calloc(HASH_COUNT(exact) + 1, sizeof(*d->site));
 	ok = ok && d->site;
 	if (ok) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two recordings, or two runs of a job, beside each other: what grew, by call site. Sites are the
- * same if the names and lines of all their frames are. Of the others, those with the same functions
- * are taken for the same: lines move when a program is changed. Figures are means over the
- * processes of a side.
+ * Compares two recordings, or two runs of a job: the growth of each call site. Two sites are the
+ * same if the names and lines of all their frames are the same. Among the other sites, those with
+ * the same functions count as the same, because lines move when a program is changed. Figures are
+ * means over the processes of a side.
  */
 #ifndef SS_ANALYSIS_DIFFERENCE_H
 #define SS_ANALYSIS_DIFFERENCE_H
@@ -22,7 +22,7 @@ struct ss_difference_site {
 	const struct ss_sites *sites; /* names: those of the second side, if it has the site */
 	uint32_t site;
 	double figure[2][SS_DIFFERENCE_FIGURES];
-	bool in[2]; /* which sides have it */
+	bool in[2]; /* the sides that have the site */
 };
 
 struct ss_difference_side {
@@ -33,13 +33,14 @@ struct ss_difference_side {
 
 struct ss_difference {
 	struct ss_difference_side side[2];
-	/* Those that differ: what grew most comes first, what shrank most last */
+	/* The sites that differ: the one that grew most comes first, the one that shrank most
+	 * last */
 	struct ss_difference_site *site;
 	size_t count;
 };
 
-/* list[0..first) is the one side, list[first..count) the other; both have members. The list must
- * stay valid. False: out of memory. */
+/* list[0..first) is the first side, list[first..count) the second one; neither is empty. The list
+ * must stay valid. False: out of memory. */
 bool ss_difference(struct ss_difference *d, struct ss_analysis *const *list, size_t first,
 		   size_t count);
 void ss_difference_finish(struct ss_difference *d);

@@ -153,7 +153,8 @@ static void site_frees(struct ss_site *s, const struct ss_range *b, uint64_t now
 	s->freed_size = b->asked;
 }
 
-/* The snapshots of a reserved peak are taken when the thread that grew has its block. */
+/* The snapshot of a reserved peak is taken when the thread that made the pool grow has its
+ * block. */
 static void watch_growth(struct ss_pass *p, struct ss_device_result *d, enum ss_change change,
 			 const struct ss_range *range, const struct ss_trace_item *e)
 {
@@ -280,8 +281,8 @@ void ss_pass_count(void *arg, enum ss_change change, const struct ss_range *rang
 	}
 }
 
-/* Memory that was there when the recording begins comes in many events, but it was there at once:
- * no moment between them is a peak. */
+/* Many events describe the memory that exists when the recording begins. All of it exists at that
+ * one moment, so no moment between these events is a peak. */
 void ss_pass_count_begin(struct ss_pass *p, const struct ss_trace_item *e)
 {
 	struct ss_analysis *a = p->a;

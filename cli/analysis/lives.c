@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The lives of single blocks. Of a call site with many, those that took most memory for most time
+/* The lives of single blocks. If a call site has many blocks, those with the largest bytes x time
  * are kept. */
 #include <stdlib.h>
 
@@ -31,7 +31,7 @@ static void sink(const struct ss_analysis *a, struct ss_lives *s, size_t at)
 	}
 }
 
-/* Blocks in all, if each site keeps at most so many. */
+/* The number of blocks in all if each site keeps at most `most`. */
 static size_t kept(const struct ss_analysis *a, size_t most)
 {
 	size_t sum = 0;

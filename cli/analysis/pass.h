@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the two passes over a trace share. Only files of this folder include it. */
+/* The state that the two passes over a recording share. Only files of this folder include this
+ * header. */
 #ifndef SS_ANALYSIS_PASS_H
 #define SS_ANALYSIS_PASS_H
 
@@ -32,7 +33,7 @@ static inline struct ss_site *ss_pass_site(struct ss_analysis *a, enum ss_by by,
 /* The first pass counts. */
 ss_trace_memory_watch ss_pass_count;
 void ss_pass_count_event(struct ss_pass *p, const struct ss_trace_item *e);
-/* After the last event of what was there when the recording begins. */
+/* Call it after the last event that describes memory from before the recording. */
 void ss_pass_count_begin(struct ss_pass *p, const struct ss_trace_item *e);
 void ss_pass_count_end(struct ss_pass *p);
 /* Puts the results of devices in the order of their numbers. */
@@ -46,13 +47,14 @@ void ss_pass_before_event(struct ss_pass *p, const struct ss_trace_item *e);
 void ss_pass_after_event(struct ss_pass *p, const struct ss_trace_item *e);
 void ss_pass_look_end(struct ss_pass *p);
 
-/* Who holds memory of that device now: fills in level and holders. `most`: how many at most. */
+/* Fills in the level of the device, and the call sites that hold its memory now, at most `most`. */
 bool ss_snapshot_take(struct ss_pass *p, struct ss_snapshot *snapshot, int device, size_t most);
-/* What is not used by live blocks, for a request by that pool and stream. */
+/* Fills in the memory that live blocks do not use, as the request of the snapshot's pool and stream
+ * sees it. */
 void ss_snapshot_waste(struct ss_pass *p, struct ss_snapshot *snapshot);
 /* Keeps the life of a block that ends, or that lives at the end of the file. */
 bool ss_life_keep(struct ss_pass *p, size_t charted, const struct ss_range *range, uint64_t end_ns);
-/* How many a call site may keep. */
+/* The number of lives that one call site may keep. */
 size_t ss_lives_of_one(const struct ss_pass *p);
 void ss_lives_sort(struct ss_analysis *a);
 bool ss_address_map_take(struct ss_pass *p, uint32_t pool, uint64_t time_ns);

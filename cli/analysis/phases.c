@@ -78,7 +78,8 @@ static bool begin(struct ss_phases *p, const struct ss_trace_item *e,
 	return true;
 }
 
-/* Half of the spans go, the shortest, and so do shorter ones from now on. */
+/* Drops the shortest spans, until at most half of them are left. From now on, spans of that length
+ * are not added. */
 static void thin_spans(struct ss_phases *p)
 {
 	size_t kept = p->spans;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The phases of a program, which it names by ranges of roctx: how long each took, and how much
- * memory was in use meanwhile. Ranges may nest and overlap; what one has counts for all that are
+ * memory was in use meanwhile. Ranges may nest and overlap; an event counts for all ranges that are
  * open. Times are CLOCK_BOOTTIME in nanoseconds.
  */
 #ifndef SS_ANALYSIS_PHASES_H
@@ -9,20 +9,20 @@
 
 #include "cli/analysis/trace_memory.h"
 
-#define SS_PHASE_SPANS 4096u /* ranges that the timeline has; of more, the longest */
+#define SS_PHASE_SPANS 4096u /* most ranges of the timeline; the longest are kept */
 #define SS_PHASE_MARKS 1000u
-#define SS_PHASES_OPEN 256u  /* at once; more are not followed */
+#define SS_PHASES_OPEN 256u  /* most ranges open at once; more are not followed */
 
 struct ss_phase { /* all ranges of one name */
 	char *name;
 	uint64_t count;          /* of ranges */
 	uint64_t ns, longest_ns; /* in all */
 	uint64_t allocs, frees;
-	double grew; /* used bytes at their ends less those at their begins, in all */
-	/* Of the device where it was most: bytes, and when */
+	double grew; /* used bytes at the ends of the ranges minus those at their begins */
+	/* On the device with the highest peak: bytes, and the time */
 	uint64_t used_peak, used_peak_ns, reserved_peak;
 	int device; /* of the used peak; SS_NO_DEVICE */
-	/* The range with that peak: when, and the how manieth */
+	/* The range with that peak: its times, and its number among the ranges of this name */
 	uint64_t best_begin_ns, best_end_ns, best_number;
 };
 
@@ -43,8 +43,8 @@ struct ss_phases {
 	size_t spans, spans_all;
 	struct ss_phase_mark *mark;
 	size_t marks, marks_all;
-	uint64_t unmatched; /* ends without a begin: it was before the recording */
-	/* A range that is looked for: its name and number, from 1; when it was, 0: never */
+	uint64_t unmatched; /* ends whose begin was before the recording */
+	/* The range to look for: its name, its number from 1, and its times; 0: not found */
 	const char *wanted;
 	uint64_t wanted_number, wanted_begin_ns, wanted_end_ns;
 

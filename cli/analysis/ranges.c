@@ -2,7 +2,7 @@
 /*
  * An ordered set of address ranges: a directory of leaves, each with up to 256 ranges. A search
  * reads a few cache lines where a binary tree reads one per level, and a recording may have
- * millions of live blocks. What is moved to make room are the keys, never the ranges.
+ * millions of live blocks. Making room moves the keys only, never the ranges.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 struct ss_range_leaf {
 	uint64_t base[LEAF]; /* ascending, the first `count` of them */
-	uint8_t slot[LEAF];  /* where the range of each is; the others name free slots */
+	uint8_t slot[LEAF];  /* slot of the range of each base; the other entries are free slots */
 	uint32_t count;
 	struct ss_range range[LEAF];
 };
@@ -27,7 +27,7 @@ void ss_ranges_finish(struct ss_ranges *r)
 	*r = (struct ss_ranges){0};
 }
 
-/* How many of the ascending keys are at most `address`. */
+/* The number of keys that are at most `address`. The keys ascend. */
 static uint32_t up_to(const uint64_t *key, uint32_t count, uint64_t address)
 {
 	uint32_t low = 0, high = count;

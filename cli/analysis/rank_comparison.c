@@ -16,7 +16,7 @@ struct entry {
 	char key[];
 };
 
-/* Takes the sums of the last process into the spreads. */
+/* Adds the sums of the last process to the spreads. */
 static void take_last(struct entry *e)
 {
 	if (e->last == 0)

@@ -46,9 +46,9 @@ struct ss_over_ranks {
 	size_t processes;
 	struct ss_over *pool, *site; /* the largest peak first */
 	size_t pools, sites;
-	/* Of each process; the worst first: by failures, then by what it reserved */
+	/* One row for each process, the worst first: by failures, then by reserved bytes */
 	struct ss_rank_row *row;
-	struct ss_shared_gpu *gpu; /* those that several of them use */
+	struct ss_shared_gpu *gpu; /* the GPUs that several processes use */
 	size_t gpus;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which recordings belong to one run of a job. */
+/* Finds the recordings that belong to one run of a job. */
 #include <stdlib.h>
 #include <string.h>
 

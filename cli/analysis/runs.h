@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which recordings belong to one run of a job. Two runs in one folder have the same ranks, or other
- * jobs. Processes outside of a job are one run.
+ * Finds the recordings that belong to one run of a job. Processes with the same rank, or with
+ * different jobs, belong to different runs. Processes outside of a job are one run.
  */
 #ifndef SS_ANALYSIS_RUNS_H
 #define SS_ANALYSIS_RUNS_H
@@ -9,7 +9,7 @@
 #include "cli/analysis/analysis.h"
 
 /* Fills run[i] with the number of the run of list[i], from 0 in the order of their beginnings.
- * Returns how many there are, 0 if memory is out. Runs that share a job and were under way at the
+ * Returns the number of runs, 0 if memory is out. Runs that share a job and were under way at the
  * same time can be mixed up: a recording does not say which process started it. */
 size_t ss_runs_split(struct ss_analysis *const *list, size_t count, size_t *run);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The second pass: stops at the moments that the first one found, and looks who holds memory. */
+/* The second pass: stops at the moments that the first one found, and finds the call sites that
+ * hold memory then. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +27,7 @@ struct ss_pass_plan {
 	size_t pool[MAPPED_POOLS]; /* indices of results */
 	size_t pools;
 	uint64_t map_step; /* next of MAP_TIMES */
-	/* Of blocks so far: some maps are left out if there are millions */
+	/* Blocks that maps have looked at so far; beyond VISITS_MAX, maps are left out */
 	uint64_t visits;
 };
 
@@ -51,7 +52,7 @@ static uint64_t peak_of(const struct ss_analysis *a, size_t pool)
 	return a->pool[pool].usage.reserved_peak.reserved;
 }
 
-/* The pools that reserved most. */
+/* Chooses the pools that reserved most. */
 static void choose_pools(struct ss_pass_plan *plan, const struct ss_analysis *a)
 {
 	for (size_t i = 0; i < a->pools; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the processes that share a GPU had reserved together. */
+/* Adds up the reserved memory of the processes that share a GPU. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,12 +30,12 @@ static int by_time(const void *a, const void *b)
 	const struct change *x = a, *y = b;
 
 	return x->time_ns != y->time_ns ? (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns) :
-					  /* What is given back at the same moment goes first. */
+					  /* Of changes at the same moment, releases come first. */
 					  (x->after > x->before) - (y->after > y->before);
 }
 
-/* All changes of the users, in order. What a process still has when its recording ends goes with
- * it. */
+/* All changes of the users, in the order of time. The end of a recording releases all memory that
+ * its process still has. */
 static struct change *changes_of(const struct user *user, size_t users, size_t *count)
 {
 	size_t room = 0, n = 0;

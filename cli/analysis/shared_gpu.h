@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* GPUs that several processes used: what they had reserved together, over time. A GPU is known by
- * its host and PCI address. */
+/* GPUs that several processes used: the sum of their reserved memory over time. The host and the
+ * PCI address identify a GPU. */
 #ifndef SS_ANALYSIS_SHARED_GPU_H
 #define SS_ANALYSIS_SHARED_GPU_H
 
@@ -15,7 +15,7 @@ struct ss_shared_gpu {
 	const char *host, *pci; /* of the analyses */
 	size_t processes;
 	uint64_t peak, peak_ns; /* the most at once, and when (since 1970) */
-	uint64_t sum_of_peaks;  /* what it would be if all had their peaks at once */
+	uint64_t sum_of_peaks;  /* the peak if all processes had theirs at the same time */
 	struct ss_shared_step *step;
 	size_t steps;
 };

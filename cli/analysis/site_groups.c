@@ -25,7 +25,7 @@ const char *ss_by_name(enum ss_by by, bool many)
 
 /* ---- the frame that counts ---------------------------------------------- */
 
-/* Which frame of each call site counts, while wrappers are passed over. */
+/* The search for the frame that counts in each call site; frames of wrappers do not count. */
 struct walk {
 	const struct ss_sites *calls;
 	uint32_t *function; /* by frame: equal numbers are equal names */
@@ -62,14 +62,15 @@ static bool most_have(const struct walk *w, uint32_t *function)
 	return count * 2 > all;
 }
 
-/* Moves the call sites at `function` on to their callers. Returns whether more lines call it than
- * it has itself, as of a wrapper. *moved: call sites that have a caller. */
+/* Moves the tried position of the call sites at `function` on to the callers. Returns whether more
+ * lines call the function than it has itself, so that it is a wrapper. *moved: number of call sites
+ * that have a caller. */
 static bool pass_over(struct walk *w, uint32_t function, size_t *moved)
 {
 	size_t lines = 0, callers = 0;
 
 	*moved = 0;
-	for (int part = 0; part < 2; part++) { /* its own lines, then those of its callers */
+	for (int part = 0; part < 2; part++) { /* own lines, then those of the callers */
 		memset(w->seen, 0, w->calls->frame_count);
 		for (size_t i = 0; i < w->calls->count; i++) {
 			const struct ss_site *site = &w->calls->site[i];
@@ -109,8 +110,8 @@ static bool number_functions(struct walk *w)
 	return i == calls->frame_count;
 }
 
-/* The position of the frame that counts, by call site: the innermost one that is not of a wrapper,
- * through which most call sites go. The caller frees it. NULL: out of memory. */
+/* By call site, the position of the frame that counts: the innermost one that is not in a wrapper.
+ * Most call sites go through a wrapper. The caller frees it. NULL: out of memory. */
 static uint32_t *frames_that_count(const struct ss_sites *calls)
 {
 	struct walk w = {.calls = calls,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* How many inner frames tell each call site from all others: the sites in the order of their
- * frames, each beside those that share most frames with it. */
+/* Finds the number of inner frames that tell each call site from all others. The sites are sorted
+ * by their frames, so the neighbours of a site share most frames with it. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/analysis/sites.h"
 
-/* How many inner frames both have in common. */
+/* The number of inner frames that both sites have in common. */
 static uint32_t common(const struct ss_site *x, const struct ss_site *y)
 {
 	uint32_t n = x->frames < y->frames ? x->frames : y->frames, i = 0;
@@ -23,7 +23,7 @@ static int compare_lines(const struct ss_frame *x, const struct ss_frame *y)
 	return order ? order : (x->line > y->line) - (x->line < y->line);
 }
 
-/* Instances of one template, which stand in one line, come side by side. */
+/* Instances of one template have the same source line, so they become neighbours. */
 static int by_frames(const void *a, const void *b, void *sites)
 {
 	const struct ss_sites *s = sites;
@@ -37,8 +37,8 @@ static int by_frames(const void *a, const void *b, void *sites)
 	return order ? order : x->frame[i] < y->frame[i] ? -1 : 1;
 }
 
-/* x shares that many frames with `other`, more than with the one before, or as many and the next is
- * in the same line. */
+/* `other` becomes the site beside x if it shares more frames with x than the site before, or as
+ * many, and the next frames of both are in the same line. */
 static void set_beside(const struct ss_sites *s, struct ss_site *x, uint32_t shared, uint32_t other)
 {
 	const struct ss_frame *mine = ss_site_frame(s, x, shared);

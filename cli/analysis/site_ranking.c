@@ -15,7 +15,7 @@ uint64_t ss_ranking_value(enum ss_ranking_kind kind, const struct ss_site *s)
 	switch (kind) {
 	case SS_RANKING_PEAK: return s->peak;
 	case SS_RANKING_ALLOCS: return s->allocs;
-	case SS_RANKING_REPEATS: /* few, or the smaller part of what it does, is no pattern */
+	case SS_RANKING_REPEATS: /* few repeats, or less than half of all, are no pattern */
 		return s->repeats >= SS_REPEATS_MIN && s->repeats >= s->allocs / 2 ? s->repeats : 0;
 	case SS_RANKING_LEAKS: return s->suppressed ? 0 : s->live;
 	case SS_RANKING_WAITS: return s->wait_ns;

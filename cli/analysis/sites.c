@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Gives names to the call stacks of a trace, and finds which are the same. */
+/* Gives names to the call stacks of a recording. Stacks with the same names become one call
+ * site. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -133,8 +134,8 @@ static bool is_start(const char *function)
 	return false;
 }
 
-/* How many frames are left without the outermost ones that start the program. A stack that has no
- * others keeps them all. */
+/* The number of frames without the outermost ones that start the program. A stack that has only
+ * such frames keeps them all. */
 static size_t without_start(const struct ss_sites *s, const uint32_t *ids, size_t count)
 {
 	size_t own = count;
@@ -144,7 +145,7 @@ static size_t without_start(const struct ss_sites *s, const uint32_t *ids, size_
 	return own ? own : count;
 }
 
-/* The ways from Python into C, which say nothing about a program. */
+/* Modules that lead from Python into C. Their frames say nothing about a program. */
 static bool is_foreign_call(const char *module)
 {
 	const char *slash = strrchr(module, '/');
@@ -153,8 +154,8 @@ static bool is_foreign_call(const char *module)
 	return !strncmp(name, "libffi.so", 9) || !strncmp(name, "_ctypes.", 8);
 }
 
-/* How many of the innermost frames a call of Python into C has, if they are all in front of the
- * first frame of Python. */
+/* The number of innermost frames that only lead from Python into C: all frames inside of the first
+ * frame of Python, or 0 if one of them is another frame. */
 static size_t foreign_call(const struct ss_sites *s, const uint32_t *ids, size_t first_python)
 {
 	for (size_t i = 0; i < first_python; i++)
@@ -169,8 +170,8 @@ static bool is_library_header(const char *source)
 	return strstr(source, "/include/c++/") != NULL;
 }
 
-/* Drops the frames of such code from the first `count`, but not all frames, and returns how many
- * are left. *python is an index among them. */
+/* Drops the frames of library headers from the first `count` frames, but not if no frame would be
+ * left. Returns the number of frames that are left. *python is an index among them. */
 static size_t without_headers(const struct ss_sites *s, uint32_t *ids, size_t count, size_t *python)
 {
 	size_t kept = 0, first = *python;
@@ -253,8 +254,8 @@ static bool add_stacks(struct ss_sites *s, const struct ss_trace_stack_def *stac
 	return true;
 }
 
-/* Moves the frames of all sites out of the table, which is no longer needed: a report may hold a
- * thousand of these. */
+/* Moves the frames of all sites out of the table, and frees the table: a report may hold a thousand
+ * analyses. */
 static bool pack(struct ss_sites *s)
 {
 	size_t total = 0, at = 0;
@@ -271,7 +272,7 @@ static bool pack(struct ss_sites *s)
 		site->frame = s->stack + at;
 		at += site->frames;
 	}
-	/* It has grown by powers of two */
+	/* The array has grown by powers of two */
 	struct ss_site *exact = realloc(s->site, s->count * sizeof(*s->site));
 	s->site = exact ? exact : s->site;
 	ss_sites_free_entries(&s->tables->sites);

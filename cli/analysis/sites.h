@@ -16,10 +16,10 @@
 #include "trace/reader.h"
 #include "trace/symbolize.h"
 
-/* What a report may put together. */
+/* The kinds of groups that a report can make. */
 enum ss_by {
-	SS_BY_SITE, /* nothing: each call site by itself */
-	/* The frames that count: the innermost ones, of which wrappers are passed over */
+	SS_BY_SITE, /* no groups: each call site by itself */
+	/* By the frame that counts: the innermost one that is not in a wrapper */
 	SS_BY_FUNCTION,
 	SS_BY_FILE,
 	SS_BY_MODULE,
@@ -35,7 +35,7 @@ struct ss_frame {
 	int line;             /* 0 if not known */
 };
 
-/* What one call site did. Bytes are those that blocks take in the pool. */
+/* The figures of one call site. Bytes are those that blocks take in the pool. */
 struct ss_site {
 	const uint32_t *frame; /* indices of frames, innermost first */
 	uint32_t frames;
@@ -45,7 +45,7 @@ struct ss_site {
 	uint32_t beside; /* and the number of that site */
 
 	bool allocates;  /* some of its events are allocations */
-	bool suppressed; /* what it keeps is no leak, by the user's word */
+	bool suppressed; /* the user says that its live blocks are no leak */
 
 	uint64_t allocs, frees;
 	uint64_t bytes;             /* of all allocations */
@@ -58,7 +58,7 @@ struct ss_site {
 	uint64_t changed_ns;              /* when `live` changed last */
 	uint64_t lifetime_ns, longest_ns; /* sum and maximum of the freed blocks' lifetimes */
 	uint64_t repeats; /* allocations of a size whose block this site had freed before */
-	uint64_t freed_size, freed_blocks; /* for that: the size freed last, and how many of it */
+	uint64_t freed_size, freed_blocks; /* for `repeats`: the size freed last, and its blocks */
 	uint64_t waits, wait_ns;
 	uint64_t failed; /* allocations that ran out of memory or met a limit */
 };
@@ -90,15 +90,15 @@ struct ss_sites {
 	size_t keys;
 };
 
-/* Names all stacks of the file. Without `files` each frame is a module and an offset, which opens
- * no other file. What it fills stays valid after the reader and the files are closed. False: out of
+/* Names all stacks of the file. Without `files` each frame is a module and an offset, and no other
+ * file is opened. The result stays valid after the reader and the files are closed. False: out of
  * memory. */
 bool ss_sites_read(struct ss_sites *s, const struct ss_trace_reader *r,
 		   struct ss_symbol_files *files);
 void ss_sites_finish(struct ss_sites *s);
 /* Makes groups of call sites, which must stay valid, or of the streams or threads of the file. A
- * function that most call sites go through and that more lines call than it has, as a wrapper of
- * hipMalloc, does not count, but its callers do. False: out of memory. */
+ * function counts as a wrapper (as of hipMalloc) if most call sites go through it, and if more
+ * lines call it than it has itself; its callers count in its place. False: out of memory. */
 bool ss_sites_put_together(struct ss_sites *g, const struct ss_sites *calls,
 			   const struct ss_trace_reader *r, enum ss_by by);
 /* Frees what only ss_sites_of() and ss_sites_group() need, which is most of the memory. */
@@ -130,8 +130,8 @@ static inline const char *ss_frame_file(const struct ss_frame *f)
 	return slash ? slash + 1 : f->source;
 }
 
-/* Does the site hold more and more? From some moment in the first 5/8 of the recording on, some of
- * what it held at the end came in each quarter of the rest. */
+/* Does the site hold more and more? It does if, from some moment in the first 5/8 of the recording
+ * on, blocks that live at the end were allocated in each quarter of the rest. */
 static inline bool ss_site_grows(const struct ss_site *site)
 {
 	for (unsigned begin = site->suppressed ? 21 : 0; begin <= 20; begin += 4) {

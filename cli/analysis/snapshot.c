@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Snapshots: who holds memory at a moment, where unused memory is, what lies at a pool's
- * addresses. */
+/* Snapshots of a moment: the call sites that hold memory, the kinds of unused memory, and the
+ * contents of a pool's addresses. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -161,7 +161,7 @@ static void map_run(const struct ss_pass *p, struct cells *c, const struct run *
 		c->map.largest_hole = run->end - hole;
 }
 
-/* 0 is exactly nothing and 9 exactly all. */
+/* The digit 0 is exactly nothing, and 9 is exactly all. */
 static char digit(uint64_t bytes, uint64_t all)
 {
 	if (bytes == 0 || bytes >= all)

@@ -42,7 +42,7 @@ static void join(struct ss_timeline *t)
 	t->span_ns *= 2;
 }
 
-/* Makes the samples up to that time; they begin with what is there now. */
+/* Makes the samples up to that time; they begin with the current level. */
 static struct ss_sample *reach(struct ss_timeline *t, uint64_t time_ns)
 {
 	uint64_t past = time_ns > t->begin_ns ? time_ns - t->begin_ns : 0;

@@ -85,8 +85,8 @@ static bool add_rest(struct ss_trace_memory *m, struct ss_ranges *set, const str
 }
 
 /* The freed blocks in [base, end) may be reused from now on. With `honest` the search ends at the
- * first live block, which no REUSABLE of a program covers: else a file could make each search all
- * blocks. */
+ * first live block, because a program's REUSABLE never covers one; a hostile file could otherwise
+ * make each event search all blocks. */
 static bool end_flight(struct ss_trace_memory *m, uint64_t base, uint64_t end, bool honest,
 		       const struct ss_trace_item *e)
 {
@@ -124,7 +124,7 @@ static void drop_live(struct ss_trace_memory *m, uint64_t base, uint64_t end,
 	}
 }
 
-/* All that was mapped in [base, end) goes, with the blocks in it. */
+/* Removes all that was mapped in [base, end), with the blocks in it. */
 static bool unmap(struct ss_trace_memory *m, uint64_t base, uint64_t end,
 		  const struct ss_trace_item *e)
 {

@@ -11,7 +11,7 @@
 #include "cli/analysis/sites.h"
 #include "trace/reader.h"
 
-#define SS_NO_DEVICE 255  /* index of what belongs to no device */
+#define SS_NO_DEVICE 255  /* index of memory that belongs to no device */
 #define SS_DEVICES 256
 
 /* Bytes. free = reserved - used - in_flight. */
@@ -31,16 +31,16 @@ enum ss_change {
 	SS_CHANGE_IN_FLIGHT, /* a block was in flight when the recording begins */
 };
 
-/* Is called after each change of the sums. `range` is valid during the call. An UNMAP of a chunk
- * may tell of a part of what was mapped; a segment goes as a whole. */
+/* Called after each change of the sums. `range` is valid during the call. An UNMAP may cover a part
+ * of a mapped chunk; a segment is always unmapped as a whole. */
 typedef void ss_trace_memory_watch(void *arg, enum ss_change change, const struct ss_range *range,
 				   const struct ss_trace_item *e);
 
-/* Memory of a device outside of the pools, by enum ss_trace_outside_kind, and what it leaves of the
- * kernel's count. Bytes. */
+/* Memory of a device outside of the pools, by enum ss_trace_outside_kind, and the part of the
+ * kernel's count that it does not explain. Bytes. */
 struct ss_outside {
 	uint64_t bytes[SS_TRACE_OUTSIDE_KINDS];
-	/* When the kernel was asked: its count less what pools, arrays and the runtime had then */
+	/* The kernel's last count minus the memory of pools, arrays and the runtime at that time */
 	uint64_t rest;
 };
 
@@ -56,12 +56,12 @@ struct ss_trace_memory {
 	uint64_t unknown_frees; /* of blocks whose allocation is not in the trace */
 	/* Blocks whose addresses were allocated again without a free */
 	uint64_t lost_frees;
-	uint64_t reset_blocks; /* live blocks whose memory was given back: a device reset */
+	uint64_t reset_blocks; /* live blocks whose memory was released: a device reset */
 };
 #define SS_POOLS 65536
 
-/* Nothing is allocated. `sites` says whose a block is, and must stay valid. False: out of
- * memory. */
+/* Starts without memory. `sites` has the call site of each block, and must stay valid. False: out
+ * of memory. */
 bool ss_trace_memory_init(struct ss_trace_memory *m, const struct ss_trace_reader *reader,
 			  const struct ss_sites *sites, ss_trace_memory_watch *watch, void *arg);
 void ss_trace_memory_finish(struct ss_trace_memory *m);

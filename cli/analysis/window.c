@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Plays the events before a part, and then tells what they left. */
+/* Plays the events before a part, and then returns the memory that they left as events. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,7 +83,7 @@ static void tell(const struct ss_window *w, const struct ss_range *r, struct ss_
 	}
 }
 
-/* The sums of what there is outside of the pools. */
+/* The next sum of memory outside of the pools. */
 static bool next_outside(struct ss_window *w, struct ss_trace_item *out)
 {
 	while (w->next_outside < SS_DEVICES * SS_TRACE_OUTSIDE_KINDS) {
@@ -134,7 +134,7 @@ bool ss_window_next_slow(struct ss_window *w, struct ss_trace_item *out)
 		memset(&w->walk, 0, sizeof(w->walk));
 		w->at = NULL;
 	}
-	if (w->state == OUTSIDE) { /* behind what was reserved, from which its rest is found */
+	if (w->state == OUTSIDE) { /* after the reserved memory, from which `rest` is computed */
 		if (next_outside(w, out))
 			return true;
 		drop_memory(w);

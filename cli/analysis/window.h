@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The events of a part of a recording. Memory that was there when the part begins comes first, as
- * events with SS_TRACE_F_LIVED, as a ring has it, so whoever reads events needs to know nothing of
- * this. Not thread safe.
+ * Reads the events of a part of a recording. Memory that exists when the part begins comes first,
+ * as events with SS_TRACE_F_LIVED. A ring has the same form, so the callers treat a part as a
+ * recording. Not thread safe.
  */
 #ifndef SS_ANALYSIS_WINDOW_H
 #define SS_ANALYSIS_WINDOW_H
@@ -29,7 +29,7 @@ struct ss_window {
 	bool has_first, failed;     /* failed: out of memory */
 };
 
-/* Whether it is all of the recording. */
+/* Is the part all of the recording? */
 static inline bool ss_part_is_all(const struct ss_part *p)
 {
 	return p->from_ns == 0 && p->to_ns == 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of formats, and how one of them is written. */
+/* The list of formats, and the conversion into one of them. */
 #include <string.h>
 
 #include "cli/convert/convert.h"

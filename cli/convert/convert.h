@@ -7,7 +7,7 @@
 
 #include "cli/analysis/analysis.h"
 
-/* What the folded stacks count. */
+/* The figure that folded stacks count. */
 enum ss_folded_value {
 	SS_FOLDED_PEAK,  /* bytes held at the peak of used memory */
 	SS_FOLDED_LEAKS, /* bytes that were never freed */
@@ -72,8 +72,8 @@ uint64_t ss_convert_stream(const struct ss_convert *c, uint32_t stream, uint32_t
 /* Writes a string as JSON, with its quotes. */
 void ss_convert_json_text(FILE *out, const char *text);
 
-/* The writers of the formats. False: memory was out, or the recording is of no use to the format;
- * what could not be written is seen by the caller (ferror). */
+/* The writers of the formats. False: memory was out, or the recording is of no use to the format.
+ * The caller finds failed writes (ferror). */
 bool ss_convert_folded(struct ss_convert *c);
 bool ss_convert_heaptrack(struct ss_convert *c);
 bool ss_convert_memory_viz(struct ss_convert *c);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * heaptrack's raw format, version 3: heaptrack_interpret finds the names of the addresses. Numbers
- * are hexadecimal. It knows one heap, so one device is written; resident memory stands for what is
- * reserved.
+ * are hexadecimal. The format knows one heap, so one device is written. Its resident memory stands
+ * for reserved memory.
  */
 #include <inttypes.h>
 #include <stdlib.h>

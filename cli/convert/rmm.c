@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* RMM's CSV. It knows allocations and frees; what is between them, such as REUSABLE, is lost. */
+/* RMM's CSV. The format has allocations and frees; events between them, such as REUSABLE, are
+ * lost. */
 #include "cli/convert/convert.h"
 #include "cli/writers/rmm_csv.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the writers of all formats share: they go through the events of a trace. */
+/* The parts that the writers of all formats share, such as the walk through the events. */
 #include "cli/convert/convert.h"
 #include "cli/writers/json.h"
 #include "trace/rmm.h"

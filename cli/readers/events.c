@@ -83,7 +83,7 @@ static uint64_t rounded(uint64_t size)
 	return (size + 511) / 512 * 512;
 }
 
-/* Numbers a new block of `size` bytes that its pointer is known by from now on. */
+/* Gives the block the next number, and its size. The pointer stands for this block from now on. */
 static bool number_block(struct ss_events *ev, struct block *b, uint64_t size)
 {
 	uint64_t *sizes = ss_grow(ev->index->sizes, ev->blocks, sizeof(*sizes));
@@ -214,7 +214,7 @@ static int compare_before(const void *pa, const void *pb)
 }
 
 /* Puts the allocations of the blocks that lived before in front. The order in which they were made
- * is not known, so that of their addresses stands for it. */
+ * is not known, so the order of their addresses stands for it. */
 static bool put_in_front(struct ss_events *ev)
 {
 	struct ss_events_index *index = ev->index;

@@ -14,7 +14,7 @@ struct ss_event {
 	uint64_t size;   /* bytes of an allocation; 0 for a free */
 	uint32_t block;  /* number of the block, from 0 */
 	uint32_t stream; /* index into `streams` */
-	/* Where it stands: the line of a CSV, from 1, or the entry of a trace, from 0; or
+	/* Place in the log: the line of a CSV, from 1, or the entry of a trace, from 0; or
 	 * SS_EVENT_BEFORE */
 	uint32_t at;
 	bool is_free;
@@ -29,13 +29,13 @@ struct ss_events {
 	/* Blocks that lived before the log began, and their bytes. Their allocations are the first
 	 * events. */
 	uint64_t before_blocks, before_bytes;
-	uint64_t unknown_frees; /* frees of blocks that nothing is known of */
+	uint64_t unknown_frees; /* frees of unknown blocks */
 	uint64_t failures;      /* allocations that failed in the program */
-	/* A snapshot of what lived at one moment, without what happened before */
+	/* The log has the blocks that lived at one moment, and no history */
 	bool no_history;
 	uint32_t devices;       /* how many devices the log knows; one of them was read */
-	int device;             /* which; -1: the log does not say */
-	uint64_t reserved_peak; /* what the program had reserved at most; 0: the log does not say */
+	int device;             /* the one that was read; -1: the log does not say */
+	uint64_t reserved_peak; /* most bytes that the program had reserved; 0: not known */
 	uint64_t peak;          /* most bytes live at once, each block rounded up to 512 */
 	size_t peak_at;         /* the first event at which `peak` was reached */
 	unsigned long long cut; /* number of an incomplete last line; 0 = there is none */
@@ -59,7 +59,7 @@ bool ss_events_end(struct ss_events *ev);
 /* Each appends an event. They return NULL, or a text that says what is wrong. */
 const char *ss_events_alloc(struct ss_events *ev, uint64_t pointer, uint64_t size, uint64_t stream,
 			    uint64_t time_us);
-/* `size` is that of the block as the free states it; 0: it does not. */
+/* `size` is the size of the block that the free states; 0: it states none. */
 const char *ss_events_free(struct ss_events *ev, uint64_t pointer, uint64_t size, uint64_t stream,
 			   uint64_t time_us);
 /* A block that is live at the end. If nothing before this call named its pointer, it lived before

@@ -14,12 +14,12 @@
 #include "cli/readers/temporary_file.h"
 
 #define MAGIC 16 /* bytes that tell the format */
-#define LAYERS 3 /* of packed files in each other that are opened */
+#define LAYERS 3 /* packed files in each other that are opened, at most */
 
-/* The first bytes of packed files, and what unpacks them from its stdin. For gzip and xz the first
- * byte is enough: no CSV and no pickle begins with it, and the tool refuses a file of another
- * format. The first byte of zstd is a bracket, with which a pickle of protocol 0 begins too. A zip
- * is what torch.save() writes; unzip wants a name, and a file that it can search. */
+/* The first bytes of packed files, and the tools that unpack them from their stdin. For gzip and xz
+ * the first byte is enough: no CSV and no pickle begins with it, and the tool refuses a file of
+ * another format. The first byte of zstd is a bracket, with which a pickle of protocol 0 begins
+ * too. torch.save() writes a zip; unzip needs a name, and a file that it can search. */
 static const struct tool {
 	const char *magic;
 	size_t length;

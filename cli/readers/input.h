@@ -21,9 +21,9 @@ bool ss_input_is_packed(const void *begin, size_t n);
  * known. */
 const char *ss_input_other(const void *begin, size_t n);
 /* Opens `path`; "-" is standard input. A packed file, also within another one, is recognized by its
- * first bytes and piped through the tool that unpacks it; of a zip it is what torch.save() saved.
- * Returns false with a message in `err` on any error; an empty file is an error too, and one of a
- * kind that is known not to be a log. Not thread safe (it forks). */
+ * first bytes and piped through the tool that unpacks it; of a zip, the tool unpacks the file that
+ * torch.save() saved. Returns false with a message in `err` on any error; an empty file is an
+ * error, too, and so is a file of a kind that is known to be no log. Not thread safe (it forks). */
 bool ss_input_open(struct ss_input *in, const char *path, char *err, size_t err_size);
 /* Call after the last byte was read. False means that the tool failed, so the contents
  * are incomplete. */

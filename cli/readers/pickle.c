@@ -56,8 +56,8 @@ static void push(struct ss_pickle_doc *d, struct ss_pickle v)
 		d->stack[d->depth++] = v;
 }
 
-/* Where the uppermost `n` values begin. What is below the last mark is not theirs to have, so that
- * no mark is ever above the stack. */
+/* The position of the uppermost `n` values on the stack. They must lie above the last mark, so no
+ * mark is ever above the stack. */
 static size_t top(struct ss_pickle_doc *d, size_t n)
 {
 	size_t floor = d->mark_count ? d->marks[d->mark_count - 1] : 0;

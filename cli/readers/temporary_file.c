@@ -15,7 +15,7 @@
 #include "cli/readers/temporary_file.h"
 
 #define ROOM (1u << 16) /* bytes that a folder must have, or another place is taken */
-#define YOUNG_S 60      /* what is younger may not be locked yet */
+#define YOUNG_S 60      /* younger files may not be locked yet */
 
 static int make_file(char *path, size_t size)
 {
@@ -76,7 +76,8 @@ static bool is_left(int fd)
 	       flock(fd, LOCK_EX | LOCK_NB) == 0;
 }
 
-/* Removes what a `somashim` that was killed has left in `dir`: nobody has it locked. */
+/* Removes the files and folders that a killed `somashim` has left in `dir`: nobody has them
+ * locked. */
 static void remove_left(const char *dir, const char *name)
 {
 	size_t length = strlen(name);
@@ -99,7 +100,8 @@ static void remove_left(const char *dir, const char *name)
 		closedir(d);
 }
 
-/* What make() returns for the first place where it can be. */
+/* Calls make() for one place after the other, until it succeeds. Returns the last result of
+ * make(). */
 static int make_in_some_place(const char *name, size_t size, char path[PATH_MAX],
 			      int (*make)(char *path, size_t size))
 {

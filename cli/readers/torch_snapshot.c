@@ -14,7 +14,7 @@
 #define MAX_KEYS 256
 #define PICKLE_PROTOCOL 0x80 /* the first byte of a pickle of protocol 2 or later */
 
-/* More than that is not read: a pipe may have no end. */
+/* The most bytes that are read: a pipe may have no end. */
 static size_t most_bytes(void)
 {
 	return (size_t)sysconf(_SC_PHYS_PAGES) / 2 * (size_t)sysconf(_SC_PAGE_SIZE);
@@ -76,7 +76,7 @@ bool ss_snapshot_number(const struct ss_pickle *entry, const char *key, uint64_t
 /* The memory that the program had reserved of the device, from the begin of the history on. The
  * sums of a hostile file may be of any size. */
 struct reserved {
-	__int128 now, most; /* beside what it had at the begin */
+	__int128 now, most; /* in addition to the memory at the begin */
 	__int128 end;       /* all, by the segments */
 };
 
@@ -170,11 +170,11 @@ static bool add_segment(struct ss_events *ev, const struct ss_pickle *segment, s
 			snprintf(err, err_size, "block %zu of segment %zu has no size", i, n);
 			return false;
 		}
-		/* Older snapshots do without: the blocks lie side by side */
+		/* Older snapshots have no address: the blocks lie side by side */
 		ss_snapshot_number(block, "address", &at);
 		asked = size;
 		ss_snapshot_number(block, "requested_size", &asked);
-		/* One that was freed while other streams used it takes memory, too. */
+		/* A block that was freed while other streams used it takes memory, too. */
 		const struct ss_pickle *state = ss_pickle_get(block, "state");
 		if (ss_pickle_is(state, "active_allocated") ||
 		    ss_pickle_is(state, "active_pending_free") ||
@@ -197,8 +197,8 @@ static uint64_t device_of(const struct ss_pickle *segment)
 	return device;
 }
 
-/* Entries of a trace that tell of memory. Device 0 may have others, such as marks of the program,
- * in the snapshot of a process that uses another device. */
+/* The number of entries of a trace that concern memory. Device 0 may have others, such as marks of
+ * the program, in the snapshot of a process that uses another device. */
 static size_t history_of(const struct ss_pickle *trace)
 {
 	size_t events = 0;
@@ -267,7 +267,7 @@ static bool read_snapshot(struct ss_events *ev, const struct ss_pickle *root, in
 			  size_t err_size)
 {
 	const struct ss_pickle *traces = ss_pickle_get(root, "device_traces");
-	/* torch.cuda.memory_snapshot() gives the segments alone. */
+	/* torch.cuda.memory_snapshot() returns the segments alone. */
 	const struct ss_pickle *segments = root && root->type == SS_PICKLE_LIST ?
 						   root :
 						   ss_pickle_get(root, "segments");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What only the page needs as JSON: time lines, lives of blocks and address maps. A row of values
+ * The JSON that only the page needs: time lines, lives of blocks and address maps. A row of values
  * is a text of numbers with base 36 and spaces between them; "v*n" is n times v. So a row is short
  * if it seldom changes, and browsers read texts fast.
  */
@@ -64,7 +64,7 @@ static bool any(const struct ss_timeline *t, size_t columns, size_t column)
 	return false;
 }
 
-/* The sites or groups of a device, by the number in their list, and what they held. */
+/* The sites or groups of a device, by the number in their list, and the bytes that they held. */
 static json_t *held_json(const struct ss_analysis *a, const struct ss_timeline *t, enum ss_by by)
 {
 	json_t *held = json_array(), *sites = json_array();

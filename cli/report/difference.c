@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What grew between two recordings, as text and as JSON. */
+/* Prints the difference between two recordings as text and as JSON. */
 #include "cli/plural.h"
 #include "cli/report/report.h"
 #include "cli/writers/json.h"
@@ -63,7 +63,7 @@ void ss_report_difference_text(FILE *out, const struct ss_difference *d, const c
 	fprintf(out, "\nWhat changed, what grew most first\n  %13s %12s %12s %13s %10s %10s  %s\n",
 		"peak", "A", "B", "at the end", "allocs A", "B",
 		d->count ? ss_report_sites_head(d->site[0].sites) : "");
-	/* Of many, those that grew most and those that shrank most. */
+	/* If there are many sites, those that grew most and those that shrank most are printed. */
 	for (size_t i = 0; i < d->count; i++) {
 		if (half && i == most - half) {
 			fprintf(out, "  and %zu more between these\n", d->count - most);

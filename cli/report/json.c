@@ -267,7 +267,7 @@ static json_t *sites_json(const struct ss_analysis *a, bool numbers)
 	return list;
 }
 
-/* What was put together by function, file and so on, the largest peak first. */
+/* The groups by function, file and so on; the group with the largest peak comes first. */
 static json_t *groups_json(const struct ss_analysis *a)
 {
 	json_t *o = json_object();

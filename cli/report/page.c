@@ -33,7 +33,7 @@ static void write_text(FILE *out, const char *text)
 			fputc(*text, out);
 }
 
-/* What the page is about: the program, or the two recordings. */
+/* Writes the title of the page: the program, or the two recordings. */
 static void write_title(FILE *out, const json_t *data)
 {
 	static const char *const keys[] = {"command", "program", "path"};

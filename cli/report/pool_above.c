@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pools that frameworks have above HIP. The blocks that they take are their segments: the owners of
- * the tensors and arrays inside are not in a recording. They are known by functions in the call
- * stack.
+ * Pools that frameworks have above HIP. Such a pool takes its segments from HIP, so a recording
+ * does not show the owners of the tensors and arrays inside. Functions in the call stack identify
+ * the pool.
  */
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints what analyses of traces found: as text, JSON, or a page for a browser. */
+/* Prints the analyses of recordings as text, as JSON, or as a page for a browser. */
 #ifndef SS_REPORT_REPORT_H
 #define SS_REPORT_REPORT_H
 
@@ -34,14 +34,14 @@ void ss_report_difference_text(FILE *out, const struct ss_difference *d, const c
 /* NULL: out of memory. */
 json_t *ss_report_difference_json(const struct ss_difference *d, const char *a, const char *b);
 
-/* The pool of a framework that holds more than half of the used memory at that moment, and in `how`
- * what to do to see inside; NULL: none, or not known. The strings are static. */
+/* The pool of a framework that holds more than half of the used memory at that moment; NULL: none,
+ * or not known. `how` gets a text on how to see inside of the pool. The strings are static. */
 const char *ss_report_pool_above(const struct ss_sites *s, const struct ss_snapshot *p,
 				 const char **how);
 /* Writes the page. `data` is what ss_report_json() made. False: a write failed, errno says why. */
 bool ss_report_page(FILE *out, const json_t *data);
 
-/* What memory outside of the pools is called: a static string. */
+/* The name of a kind of memory outside of the pools: a static string. */
 const char *ss_report_outside_name(enum ss_trace_outside_kind kind);
 /* Seconds since the trace began. */
 double ss_report_seconds(const struct ss_analysis *a, uint64_t time_ns);
@@ -55,8 +55,8 @@ const char *ss_report_site_name(const struct ss_sites *s, uint32_t site, char *o
 const char *ss_report_sites_head(const struct ss_sites *s);
 /* The name of a function with long arguments shortened in the middle. Returns `out`. */
 const char *ss_report_function(const char *name, char *out, size_t size);
-/* What blocks that are live at the end are called. A program that was killed might have freed
- * them. */
+/* The title of the list of blocks that are live at the end. It does not call them leaks if the
+ * program was killed, because the program might have freed them. */
 const char *ss_report_leaks_title(const struct ss_analysis *a);
 /* "GPU 0", or what stands for memory of no device. Returns `out`. */
 const char *ss_report_device_name(int device, char out[32]);

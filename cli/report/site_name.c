@@ -4,10 +4,10 @@
 
 #include "cli/report/report.h"
 
-#define FEWEST 3   /* frames of a name, where the stack has so many */
+#define FEWEST 3   /* frames of a name, if the stack has as many */
 #define MOST 12    /* frames before those in the middle are left out */
 #define LONGEST 32 /* characters of template or function arguments that are not shortened */
-#define KEPT 12    /* characters at both ends of those that are */
+#define KEPT 12    /* characters at both ends of shortened arguments */
 
 struct text {
 	char *at;

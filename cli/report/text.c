@@ -40,7 +40,7 @@ static double percent(uint64_t part, uint64_t all)
 static void print_process(FILE *out, const struct ss_analysis *a)
 {
 	const uint64_t allocs = a->kind[SS_TRACE_ALLOC], frees = a->kind[SS_TRACE_FREE];
-	char *path = strdup(a->path); /* a folder's, which anybody may have named */
+	char *path = strdup(a->path); /* anybody may have named files in a folder */
 
 	if (path)
 		ss_utf8_clean(path);

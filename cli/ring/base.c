@@ -8,7 +8,7 @@
 #include "trace/grow.h"
 #include "trace/reader_file.h"
 
-/* A record that other records name, or that says what the program is. */
+/* A record that other records name, or that describes the program. */
 struct ss_ring_definition {
 	uint64_t time_ns, order;
 	struct ss_trace_record *record;
@@ -207,7 +207,7 @@ void ss_ring_base_outside(struct ss_ring_base *b, int device, const struct ss_ou
 
 bool ss_ring_base_end(struct ss_ring_base *b)
 {
-	/* A beginning without a base would look as one whose base was lost. */
+	/* A beginning without a base would look like one whose base was lost. */
 	if (b->used || (b->numbers == 0 && begin(b, 0, b->begin_ns)))
 		flush(b);
 	int err = errno;

@@ -58,7 +58,8 @@ static bool write_all(int fd, const void *data, size_t size)
 	return true;
 }
 
-/* A base for another beginning was being written, or is about to go. */
+/* Is the block copied? A base for another beginning is not: it was being written, or is about to be
+ * removed. */
 static bool is_copied(const struct ss_trace_header *h, const struct ss_ring_block *b)
 {
 	return b->magic != SS_TRACE_BLOCK_BASE || b->tail == h->begin_ns;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The file of a recording that is a ring (struct ss_trace_ring in trace/format.h). The program
- * takes blocks and writes them; whoever holds the lock reads them, and gives those back that are no
- * longer needed.
+ * takes blocks and writes them. The process that holds the lock reads them, and frees those that
+ * are no longer needed.
  */
 #ifndef SS_RING_FILE_H
 #define SS_RING_FILE_H
@@ -15,17 +15,17 @@
 
 struct ss_ring_file {
 	int fd;
-	size_t mapped;                  /* bytes of the header, and where the blocks begin */
+	size_t mapped;                  /* bytes of the header; the blocks begin there */
 	uint32_t total;                 /* blocks at most */
 	struct ss_trace_header *header; /* shared with the program */
 	struct ss_trace_ring *ring;
 };
 
-/* One block, as far as its ends tell. */
+/* One block, as its first and last bytes describe it. */
 struct ss_ring_block {
 	uint32_t number;
 	uint32_t magic; /* SS_TRACE_BLOCK_* */
-	uint64_t tail;  /* of a block that is done: its last time; of a base: which one */
+	uint64_t tail;  /* of a block that is done: its last time; of a base: its beginning */
 };
 
 enum ss_ring_refusal {
@@ -44,11 +44,11 @@ void ss_ring_close(struct ss_ring_file *f);
 /* All blocks that are in use, in an array that the caller frees. NULL: out of memory, or the file
  * cannot be read. */
 struct ss_ring_block *ss_ring_blocks(const struct ss_ring_file *f, size_t *count);
-/* Reads a block of SS_TRACE_BLOCK_SIZE bytes. What is missing in the file is 0. */
+/* Reads a block of SS_TRACE_BLOCK_SIZE bytes. Bytes that the file lacks are 0. */
 void ss_ring_read(const struct ss_ring_file *f, uint32_t number, uint8_t *data);
 /* Writes a new block. UINT32_MAX with errno set: the ring or the disk is full. */
 uint32_t ss_ring_add(struct ss_ring_file *f, const uint8_t *data);
-/* Gives a block back. `program`: it was one of the program's. */
+/* Frees a block. `program`: the block was one of the program's. */
 void ss_ring_free(struct ss_ring_file *f, uint32_t number, bool program);
 
 #endif

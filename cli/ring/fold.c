@@ -26,7 +26,8 @@ static int by_tail(const void *a, const void *b)
 	return x->tail < y->tail ? -1 : x->tail > y->tail;
 }
 
-/* The new beginning; 0: the old one may stay. The blocks that are done come first, by age. */
+/* Chooses the new beginning; 0: the old one may stay. Sorts `b`: the blocks that are done come
+ * first, the oldest in front. */
 static uint64_t choose(const struct ss_ring_file *f, struct ss_ring_block *b, size_t count,
 		       uint64_t keep_ns)
 {
@@ -42,7 +43,7 @@ static uint64_t choose(const struct ss_ring_file *f, struct ss_ring_block *b, si
 		}
 	}
 	qsort(b, done, sizeof(*b), by_tail);
-	/* With an eighth more, so that not each block that ends moves the beginning. */
+	/* An eighth of the time is added, so that not each block that ends moves the beginning. */
 	if (done && keep_ns && now > keep_ns + keep_ns / 8 &&
 	    b[0].tail < now - keep_ns - keep_ns / 8)
 		begin = now - keep_ns;
@@ -56,7 +57,7 @@ static uint64_t choose(const struct ss_ring_file *f, struct ss_ring_block *b, si
 	return begin > f->header->begin_ns ? begin : 0;
 }
 
-/* What there was when the ring is to begin. */
+/* Fills in the memory that existed at the new beginning. */
 static bool replay(struct ss_trace_memory *m, struct ss_trace_reader *r, uint64_t begin)
 {
 	struct ss_trace_item e;
@@ -79,7 +80,7 @@ static bool write_memory(struct ss_ring_base *base, const struct ss_trace_memory
 	return !base->failed;
 }
 
-/* Writes the new base, makes it valid, and gives back what it replaces. */
+/* Writes the new base, makes it valid, and frees the blocks that it replaces. */
 static bool rewrite(struct ss_ring_file *f, const struct ss_ring_block *b, size_t count,
 		    uint64_t begin, const struct ss_trace_memory *m)
 {
@@ -145,7 +146,7 @@ enum ss_ring_result ss_ring_fold(const char *path, uint64_t keep_ns, char *err, 
 	size_t count = 0;
 	enum ss_ring_refusal why;
 
-	/* A dump that has it locked takes no time in which the ring gets full. */
+	/* This does not wait for the lock: a dump that holds it ends before the ring is full. */
 	if (!ss_ring_open(&f, path, 0, err, err_size, &why))
 		return why == SS_RING_LOCKED ? SS_RING_IDLE : SS_RING_FAILED;
 	enum ss_ring_result result = SS_RING_IDLE;

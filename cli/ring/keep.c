@@ -19,9 +19,9 @@
 #define LEAST_MS 5
 #define MOST_MS 200 /* between two looks */
 
-/* Does the process that writes this file run? Where there are no locks, it may. The file of another
- * user is not asked: anybody could put one here, and keep it locked for ever. One that has no
- * header yet has nothing to fold. */
+/* Does the process that writes this file run? On a filesystem without locks it may, so the answer
+ * is yes. For another user's file the answer is no, because anybody could put one here and keep it
+ * locked for ever. A file without a header has nothing to fold yet, so the answer is no, too. */
 static bool is_written(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
@@ -55,7 +55,7 @@ static size_t look(const char *wild, uint64_t keep_ns, bool *folded, bool *faile
 		switch (ss_ring_fold(found.gl_pathv[i], keep_ns, err, sizeof(err))) {
 		case SS_RING_IDLE: break;
 		case SS_RING_FOLDED: *folded = true; break;
-		case SS_RING_FAILED: /* once: its terminal is not ours */
+		case SS_RING_FAILED: /* reported once: the terminal is not ours */
 			if (!*failed) {
 				dprintf(STDERR_FILENO, "somashim: record: %s\n", err);
 				*failed = true;
@@ -71,8 +71,8 @@ static size_t look(const char *wild, uint64_t keep_ns, bool *folded, bool *faile
  * none. */
 static int caller_alive = -1, caller_done = -1;
 
-/* `alive` is the reading end of a pipe whose other end the caller has: it ends with it. `done` is
- * closed after the first look from then on. */
+/* `alive` is the reading end of a pipe that ends when the caller ends, because the caller holds its
+ * other end. `done` is closed after the first look after that. */
 static void keep(const char *wild, uint64_t keep_ns, int alive, int done)
 {
 	struct pollfd caller = {.fd = alive, .events = POLLIN};
@@ -89,12 +89,12 @@ static void keep(const char *wild, uint64_t keep_ns, int alive, int done)
 		}
 		wait_ms = folded ? LEAST_MS : wait_ms * 2 < MOST_MS ? wait_ms * 2 : MOST_MS;
 		if (poll(&caller, 1, wait_ms) > 0)
-			caller.fd = -1; /* the caller has ended. What it started may run on */
+			caller.fd = -1; /* the caller has ended; its programs may run on */
 	}
 }
 
-/* Nothing of the caller is kept open but its stderr, and no signal for its terminal or job ends
- * this. */
+/* Closes all descriptors of the caller but stderr, and leaves its session, so that no signal for
+ * its terminal or job ends this process. */
 static void detach(int alive, int done)
 {
 	int none = open("/dev/null", O_RDWR | O_CLOEXEC);

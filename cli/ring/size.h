@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How much a ring keeps. */
+/* The amount that a ring keeps, in bytes and in time. */
 #ifndef SS_RING_SIZE_H
 #define SS_RING_SIZE_H
 
@@ -12,7 +12,7 @@ struct ss_ring_size {
 };
 
 /* Reads "10m", "512M" or both, divided by a comma: a time has s, m, h or d, a size K, M, G or T. A
- * ring without a size has a GiB. False: it is malformed, or out of bounds. */
+ * ring without a size has 1 GiB. False: it is malformed, or out of bounds. */
 bool ss_ring_size_parse(const char *text, struct ss_ring_size *out);
 
 #endif

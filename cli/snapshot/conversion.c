@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What events name, and what was there before the history: addresses that it frees or that its end
- * has, and that it did not take.
+ * Writes the definitions that events name, and the memory from before the history: addresses that
+ * the history frees or that exist at its end, but that the history did not allocate.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,8 +100,9 @@ void ss_conversion_segment(struct ss_builder_chain *to, enum ss_trace_kind kind,
 	}
 }
 
-/* Names the addresses. Those that nothing named before were there before the history if `before`.
- * Ranges that follow each other become one, so the work is that of all calls together. */
+/* Marks the addresses as named. `before`: those that nothing named so far existed before the
+ * history. Ranges that follow each other become one, so that all calls together look at each range
+ * once. */
 void ss_conversion_name_segment(struct ss_conversion *c, size_t device, uint64_t base,
 				uint64_t size, bool before)
 {
@@ -158,7 +159,8 @@ void ss_conversion_drop(struct ss_conversion *c, struct ss_snapshot_block *b)
 	free(b);
 }
 
-/* Names the addresses of a block. False: some were named before, so that it did not live then. */
+/* Marks the addresses of a block as named. False: some were named already, so the block did not
+ * live before the history. */
 bool ss_conversion_name_block(struct ss_conversion *c, size_t device, uint64_t address,
 			      uint64_t size)
 {

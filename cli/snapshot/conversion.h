@@ -32,7 +32,8 @@ struct ss_conversion {
 	size_t err_size;
 	struct ss_torch_snapshot snapshot;
 	struct ss_builder builder;
-	/* Definitions, what was there before, and the history of the device that is read */
+	/* Definitions, the memory from before the history, and the history of the device that is
+	 * read */
 	struct ss_builder_chain definitions, before, history;
 	struct ss_snapshot_stacks stacks;
 	struct ss_snapshot_stream *streams;
@@ -63,8 +64,9 @@ void ss_conversion_fill(struct ss_trace_event *e, size_t device, uint32_t stream
 /* Writes that memory of those addresses came (MAP) or went (UNMAP). */
 void ss_conversion_segment(struct ss_builder_chain *to, enum ss_trace_kind kind, size_t device,
 			   uint64_t base, uint64_t size, uint32_t flags, uint64_t time_ns);
-/* Names the addresses. Those that nothing named before were there before the history if `before`.
- * Ranges that follow each other become one, so the work is that of all calls together. */
+/* Marks the addresses as named. `before`: those that nothing named so far existed before the
+ * history. Ranges that follow each other become one, so that all calls together look at each range
+ * once. */
 void ss_conversion_name_segment(struct ss_conversion *c, size_t device, uint64_t base,
 				uint64_t size, bool before);
 /* The block that is live or in flight there; NULL: none. */
@@ -73,9 +75,10 @@ struct ss_snapshot_block *ss_conversion_find(struct ss_conversion *c, size_t dev
 /* NULL: out of memory, as c->no_memory says. */
 struct ss_snapshot_block *ss_conversion_add(struct ss_conversion *c, size_t device,
 					    uint64_t address, uint64_t size);
-/* It is neither live nor in flight any more. */
+/* The block is neither live nor in flight any more. */
 void ss_conversion_drop(struct ss_conversion *c, struct ss_snapshot_block *b);
-/* Names the addresses of a block. False: some were named before, so that it did not live then. */
+/* Marks the addresses of a block as named. False: some were named already, so the block did not
+ * live before the history. */
 bool ss_conversion_name_block(struct ss_conversion *c, size_t device, uint64_t address,
 			      uint64_t size);
 /* Writes a block that lived before the history begins. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The history of each device becomes events. What was there before the history begins is found from
- * what it frees without having allocated it, and from the segments, which are those of its end; it
- * becomes events of the beginning, as in a ring. Work grows with the size of the file: each object
- * that a pickle can refer to again is looked at once.
+ * Makes events of the history of each device. Memory from before the history is found in two ways:
+ * the history frees it without an allocation, or the segments have it, which are those at the end
+ * of the history. It becomes events of the beginning, as in a ring. Work grows with the size of the
+ * file: each object that a pickle can refer to again is looked at once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,8 @@
 
 /* ---- segments ------------------------------------------------------------------ */
 
-/* Who allocated a block: newer snapshots say it in "frames", older ones in "history". */
+/* The stack that allocated a block: newer snapshots have it in "frames", older ones in
+ * "history". */
 static uint32_t block_stack(struct ss_conversion *c, const struct ss_pickle *block)
 {
 	const struct ss_pickle *frames = ss_pickle_get(block, "frames");
@@ -61,7 +62,7 @@ static bool put_final_segment(struct ss_conversion *c, const struct ss_pickle *s
 		if (ss_snapshot_too_many_keys(block) || !ss_snapshot_number(block, "size", &size))
 			return ss_conversion_wrong(c, "a block of segment %zu has no size%s", n,
 						   "");
-		/* Older snapshots do without: the blocks lie side by side */
+		/* Older snapshots have no address: the blocks lie side by side */
 		ss_snapshot_number(block, "address", &at);
 		asked = size;
 		ss_snapshot_number(block, "requested_size", &asked);
@@ -78,7 +79,7 @@ static bool put_final_segment(struct ss_conversion *c, const struct ss_pickle *s
 
 /* ---- all ------------------------------------------------------------------------- */
 
-/* When the first entry of any device was; what was there before is of that moment. */
+/* The time of all memory from before the history: just before the first entry of any device. */
 static uint64_t first_time(const struct ss_torch_snapshot *s)
 {
 	uint64_t first = UINT64_MAX;
@@ -90,7 +91,7 @@ static uint64_t first_time(const struct ss_torch_snapshot *s)
 			first = t < first ? t : first;
 		}
 	}
-	/* Before the first event also in the order of the file */
+	/* Earlier than the first event, also in the order of the file */
 	return first < UINT64_MAX && first > 1000 ? first - 1000 : 0;
 }
 

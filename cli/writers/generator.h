@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a workload uses to write its log: a clock, random numbers, and blocks. */
+/* The tools with which a workload writes its log: a clock, random numbers, and blocks. */
 #ifndef SS_WRITERS_GENERATOR_H
 #define SS_WRITERS_GENERATOR_H
 
@@ -27,7 +27,7 @@ double ss_gen_exponential(struct ss_gen *g, double mean);
 uint64_t ss_gen_log_uniform(struct ss_gen *g, uint64_t from, uint64_t to);
 /* Lets `us` microseconds pass. */
 void ss_gen_advance(struct ss_gen *g, double us);
-/* `thread` and `stream` are what the log says; every pointer is used once. */
+/* `thread` and `stream` are written to the log; every pointer is used once. */
 struct ss_gen_block ss_gen_alloc(struct ss_gen *g, unsigned thread, uint64_t stream, uint64_t size);
 /* Does nothing for a block that is not allocated. */
 void ss_gen_free(struct ss_gen *g, unsigned thread, uint64_t stream, struct ss_gen_block *b);

@@ -34,7 +34,7 @@ static void end_by(int number)
 	raise(number); /* SA_RESETHAND: this ends the process as it would have ended before */
 }
 
-/* Signals end a command without its half files. Those that whoever started us ignores stay
+/* A signal that ends the command removes its half files first. Signals that our caller ignores stay
  * ignored. */
 static void watch_signals(void)
 {
@@ -144,7 +144,7 @@ bool ss_output_open(struct ss_output *o, const char *path, const char *const *in
 
 bool ss_output_close(struct ss_output *o, bool good, char *err, size_t err_size)
 {
-	if (!o->path) /* the end of the program looks whether all of it was written */
+	if (!o->path) /* the exit handler finds a failed write */
 		return good;
 	int error = ferror(o->file) ? errno : 0;
 	if (fclose(o->file) != 0 && !error)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Captures. What is legal beside one is for the driver to say, but for the calls that are
- * RELAXED. */
+/* Captures. The driver decides which calls are legal during a capture, except for calls in
+ * RELAXED(). */
 #include "cuda/context.h"
 
 _Atomic int captures; /* under way in this process */

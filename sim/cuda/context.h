@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How a function behind an export begins. Only the files that hold such functions include this. */
+/* The begin of each function behind an export. Only the files that have such functions include this
+ * header. */
 #ifndef SIM_CUDA_CONTEXT_H
 #define SIM_CUDA_CONTEXT_H
 
@@ -17,7 +18,7 @@ static inline hipError_t context_enter(void)
 	return context_enter_slow();
 }
 
-/* The driver is there. For calls that need no context. */
+/* Makes sure that the driver is there. For calls that need no context. */
 #define STARTED() \
 	do { \
 		hipError_t e_ = driver_start(); \
@@ -26,7 +27,7 @@ static inline hipError_t context_enter(void)
 			return e_; \
 	} while (0)
 
-/* The context of the current device is current. */
+/* Makes the context of the current device current. */
 #define ENTER() \
 	do { \
 		hipError_t e_ = context_enter(); \
@@ -35,7 +36,7 @@ static inline hipError_t context_enter(void)
 			return e_; \
 	} while (0)
 
-/* The same, and the stream is one. */
+/* The same, and refuses a stream that is none. */
 #define ENTER_STREAM(s) \
 	do { \
 		ENTER(); \
@@ -43,8 +44,8 @@ static inline hipError_t context_enter(void)
 			return hipErrorContextIsDestroyed; \
 	} while (0)
 
-/* Is an allocation legal beside the captures that are under way? If not, they are lost, as by the
- * allocation. */
+/* Is an allocation legal during the captures that are under way? If not, the captures become
+ * invalid, as by the allocation. */
 hipError_t capture_allows(void);
 
 /* Calls the driver in relaxed capture mode while any capture is under way: HIP's call is legal

@@ -2,8 +2,8 @@
 /*
  * Loads CUDA's driver, and makes the contexts of its devices.
  *
- * Locks: start_lock guards the start and the making of contexts. The driver is called under it,
- * which calls nothing of ours back; no other lock is taken inside it but the one of the figures.
+ * Locks: start_lock guards the start and the making of contexts. The driver is called with it held,
+ * and never calls our code. Only the lock of the figures is taken inside it.
  */
 #include <dlfcn.h>
 #include <pthread.h>

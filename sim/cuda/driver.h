@@ -52,15 +52,16 @@ CUcontext context_of(int device);
  * this. */
 void context_when_made(void (*fn)(int device));
 
-/* What the binding of a thread to a context is compared with. */
+/* The context to which a thread is bound. Each call compares it with the current device and
+ * turn. */
 struct context_binding {
-	int device;    /* whose context is current, plus 1; 0: none */
+	int device;    /* the device of that context, plus 1; 0: none */
 	unsigned turn; /* of hipDeviceReset, at the binding */
 };
 extern __thread struct context_binding context_bound;
 extern _Atomic unsigned context_turn;
 
-/* The number of HIP for a result of CUDA. They are the same wherever HIP has one. */
+/* The number of HIP for a result of CUDA. Both are the same if HIP has a number. */
 hipError_t to_hip(CUresult r);
 
 static inline CUdeviceptr address(const void *p)
@@ -73,7 +74,7 @@ static inline void *pointer(CUdeviceptr d)
 	return (void *)(uintptr_t)d;
 }
 
-/* What an allocation gives back: the address, if it succeeded. */
+/* The end of an allocation: stores the address if the allocation succeeded. */
 static inline hipError_t given(void **out, const CUdeviceptr *d, CUresult r)
 {
 	if (!r)

@@ -2,7 +2,7 @@
 /* Events. */
 #include "cuda/context.h"
 
-/* HIP tells an event that is none from one that was destroyed. */
+/* HIP has one error for a null event, and another one for an event that is not live. */
 static hipError_t check(hipEvent_t e)
 {
 	if (!e)

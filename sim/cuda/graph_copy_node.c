@@ -115,7 +115,7 @@ hipError_t i_hipDrvGraphExecMemcpyNodeSetParams(hipGraphExec_t x, hipGraphNode_t
 	return x && node && p ? set_in(x, node, driver_described(p)) : hipErrorInvalidValue;
 }
 
-/* The driver keeps no kind, and says addresses for positions. */
+/* The driver does not keep the kind, and returns addresses in place of positions. */
 hipError_t i_hipGraphMemcpyNodeGetParams(hipGraphNode_t node, hipMemcpy3DParms *p)
 {
 	CUDA_MEMCPY3D c;

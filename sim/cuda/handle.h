@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The handles that are live. CUDA's driver crashes where it is given garbage, and HIP refuses it,
- * so each handle is looked up before it goes to the driver. All functions are thread-safe; a look
+ * The handles that are live. CUDA's driver crashes on an invalid handle, and HIP refuses it, so
+ * each handle is looked up before it goes to the driver. All functions are thread-safe; a look-up
  * takes no lock.
  */
 #ifndef SIM_CUDA_HANDLE_H
@@ -25,7 +25,7 @@ bool handle_remove(enum handle_kind kind, void *handle);
 /* The device of a live handle, or -1. */
 int handle_device(enum handle_kind kind, const void *handle);
 
-/* After hipDeviceReset: none of the device is live. */
+/* After hipDeviceReset: no handle of the device is live. */
 void handles_reset(int device);
 
 static inline bool handle_known(enum handle_kind kind, const void *handle)

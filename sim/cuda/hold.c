@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A held stream waits for a word of pinned memory. The words are taken when the context is made,
- * because the driver waits for streams where it takes pinned memory. A word only grows: a stream
+ * because the driver waits for streams when it takes pinned memory. A word only grows: a stream
  * that was let go and has not noticed yet must not be held by the next one that takes its word.
  *
  * Locks: holds_lock guards the table. The driver is called outside it.
@@ -42,7 +42,8 @@ __attribute__((constructor)) static void holds_init(void)
 	context_when_made(prepare);
 }
 
-/* Finds what holds s, or else (NULL) a place that is free. Caller holds holds_lock. */
+/* With `on`, finds the place that holds s; otherwise a free place. -1: there is none. Caller holds
+ * holds_lock. */
 static int find(const struct holds *h, bool on, hipStream_t s)
 {
 	for (int i = 0; h->words && i < HOLDS; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pinned host memory. The driver waits for streams where it takes or frees it. */
+/* Pinned host memory. The driver waits for streams when it takes or frees this memory. */
 #include "cuda/context.h"
 
 static hipError_t pinned(void **ptr, size_t size, unsigned flags)

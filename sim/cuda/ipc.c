@@ -2,10 +2,10 @@
 /*
  * Memory and events that other processes open.
  *
- * All 64 bytes of the driver's handle of memory mean something, but HIP's has 32 for that, and its
- * users know the rest (the size, the offset, the process). So the driver's handle stays in a file
- * of this process, which has no name and ends with it, and HIP's says where. Who opens it reads the
- * file by /proc.
+ * The driver uses all 64 bytes of its handle of memory. HIP's handle has only 32 bytes for that;
+ * users of HIP know the other ones (the size, the offset, the process). So the driver's handle is
+ * stored in a file of this process, which has no name and ends with the process, and HIP's handle
+ * names the place. The process that opens the memory reads the file by /proc.
  *
  * Locks: exports_lock guards the file. The driver is called outside it.
  */
@@ -54,7 +54,8 @@ static uint64_t check_of(const CUipcMemHandle *c)
 	return sum;
 }
 
-/* Keeps the driver's handle. One that was kept before has its row, so that HIP's is the same. */
+/* Stores the driver's handle. A handle that is stored already keeps its row, so that HIP's handle
+ * is the same. */
 static bool keep(const CUipcMemHandle *c, struct ipc_handle *h)
 {
 	CUipcMemHandle other;
@@ -146,7 +147,7 @@ hipError_t i_hipIpcOpenMemHandle(void **p, hipIpcMemHandle_t handle, unsigned fl
 		return hipErrorInvalidDevicePointer;
 	r = CU(cuIpcOpenMemHandle, &d, c, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
 	if (r == CUDA_ERROR_INVALID_HANDLE || r == CUDA_ERROR_MAP_FAILED || r == CUDA_ERROR_UNKNOWN)
-		return hipErrorInvalidDevicePointer; /* what is behind the handle is gone */
+		return hipErrorInvalidDevicePointer; /* the memory of the handle is gone */
 	return given(p, &d, r);
 }
 

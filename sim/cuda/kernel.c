@@ -9,10 +9,10 @@
  *   int somacuda_register(function, name)   launches of that host function run a kernel of
  *                                           kernels.ptx; 0: it is one
  *
- * Code objects of AMD cannot run here, so the kernels of a program's own are refused.
+ * Code objects of AMD cannot run here, so a program's own kernels are refused.
  *
- * Locks: kernels_lock guards the module and the table of functions. The driver is called under it;
- * no other lock is taken inside it.
+ * Locks: kernels_lock guards the module and the table of functions. The driver is called with it
+ * held; no other lock is taken inside it.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -50,8 +50,8 @@ hipError_t i_hipExtMallocWithFlags(void **ptr, size_t size, unsigned flags)
 	return given(ptr, &d, r);
 }
 
-/* The driver waits for the device where it frees, but not for memory of a pool. HIP waits there too
- * until 6.x. */
+/* The driver waits for the device when it frees memory, except memory of a pool. HIP up to 6.x
+ * waits in that case, too. */
 hipError_t i_hipFree(void *ptr)
 {
 	struct pointer_facts f;

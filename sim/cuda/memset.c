@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memsets. Those without a stream are on the null stream. The driver does not wait there, and HIP
- * does not promise it. */
+/* Memsets. A memset without a stream runs on the null stream. The driver does not wait for it, and
+ * HIP does not promise to. */
 #include "cuda/context.h"
 
 /* A fill of n elements; size is that of an element in bytes. */
@@ -35,7 +35,7 @@ static hipError_t set_async(void *p, unsigned value, unsigned size, size_t n, hi
 	return n ? to_hip(fill(p, value, size, n, s)) : hipSuccess;
 }
 
-/* Waits for the per-thread stream behind a call of it that went well. */
+/* Waits for the per-thread stream after a call on it that succeeded. */
 static hipError_t wait_own(hipError_t e)
 {
 	return e ? e : to_hip(CU(cuStreamSynchronize, (CUstream)hipStreamPerThread));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What pointers are: their attributes and the allocation around them. */
+/* Facts about pointers: their attributes, and the allocation that contains them. */
 #include <string.h>
 
 #include "cuda/context.h"
@@ -14,7 +14,8 @@ struct pointer_facts pointer_facts(const void *p)
 				       CU_POINTER_ATTRIBUTE_IS_MANAGED};
 	void *values[] = {&f.type, &f.pool, &managed};
 
-	/* It leaves a value as it is, or writes 0, where the address has no such attribute. */
+	/* The driver leaves a value unchanged, or writes 0, if the address has no such
+	 * attribute. */
 	if (CU(cuPointerGetAttributes, 3, which, values, address(p)))
 		return (struct pointer_facts){0};
 	f.managed = managed != 0;

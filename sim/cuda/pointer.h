@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the driver says of an address. */
+/* Facts about an address, as the driver has them. */
 #ifndef SIM_CUDA_POINTER_H
 #define SIM_CUDA_POINTER_H
 

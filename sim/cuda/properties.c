@@ -70,7 +70,7 @@ static const struct {
 	{hipDeviceAttributePhysicalMultiProcessorCount, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT},
 };
 
-/* What the driver has no number for. */
+/* Attributes for which the driver has no number. */
 static const struct {
 	int hip, value;
 } constants[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the code that the compiler generates calls before main. Code objects of AMD cannot run here,
- * so nothing is kept of them. A managed variable is the host's alone. */
+/* The calls that code of the compiler makes before main. Code objects of AMD cannot run here, so
+ * they are not kept. A managed variable is the host's alone. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Device memory: one sparse memfd per device, mapped once (its arena). Address space is
- * wider than the memory, as behind real page tables, so only bytes are scarce. Bytes that
- * were never written cost nothing; freed bytes go back to the host and read as zeros.
- * All functions are thread-safe.
+ * Device memory: one sparse memfd per device, mapped once (its arena). Address space is wider than
+ * the memory, as behind real page tables, so only bytes are scarce. Bytes that were never written
+ * cost nothing; freed bytes are released to the host, and read as zeros. All functions are
+ * thread-safe.
  */
 #ifndef SIM_ARENA_H
 #define SIM_ARENA_H
@@ -37,8 +37,8 @@ bool sim_arena_init(void);
  * the new number, or fd itself if that fails or fd is negative. */
 int sim_high_fd(int fd);
 
-/* Called before the two calls below look what is in use: uncharges what nothing keeps any more.
- * NULL: there is no such memory. Set by kept_memory.c, which lies above. */
+/* Called before the two calls below look at the memory in use: uncharges memory that nothing keeps
+ * any more. NULL: there is no such memory. Set by kept_memory.c, which lies above. */
 extern void (*_Atomic sim_look_kept)(void);
 
 /* Accounts bytes of device memory as used. False: they are not free. */

@@ -28,7 +28,7 @@ enum {
 	SIM_CALL_INSIDE = 64, /* threads in such calls are counted */
 };
 
-#define SIM_LOST (-1) /* the call does nothing and says that it has */
+#define SIM_LOST (-1) /* the call does nothing, and reports success */
 
 struct sim_thread {
 	_Atomic uint64_t counts[SIM_MAX_CALLS];
@@ -59,7 +59,7 @@ int sim_call_id(const char *name);
 void sim_calls_lock(void);
 void sim_calls_unlock(void);
 
-/* failures.c: the calls of which sim_call_special says something. */
+/* In failures.c. Called for the calls that sim_call_special marks. */
 void sim_enter_slow(struct sim_thread *t, int id);
 void sim_leave_slow(struct sim_thread *t);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Commands: what a queue executes. A command is made by the function of its kind, belongs to
- * whoever made it, and passes to the queue when it is enqueued, which frees it after it has
- * run. Templates of graphs are commands that are cloned and never enqueued.
+ * Commands: what a queue executes. The function of its kind makes a command, which belongs to the
+ * caller until it is enqueued. Then it belongs to the queue, which frees it after it has run.
+ * Templates of graphs are commands that are cloned and never enqueued.
  */
 #ifndef SIM_COMMAND_H
 #define SIM_COMMAND_H

@@ -83,7 +83,7 @@ struct sim_queue *sim_null_queue(int device)
 	return q;
 }
 
-/* c waits for what is enqueued on q now. */
+/* c waits for all commands that are on q now. */
 static void depend_on(struct sim_command *c, struct sim_queue *q)
 {
 	uint64_t n = atomic_load(&q->enqueued);
@@ -158,7 +158,7 @@ static void wait_all(struct snapshot *s)
 	free(s->d);
 }
 
-/* What is enqueued on the null queue and on those that are joined to it. */
+/* The last positions of the null queue and of the queues that are joined to it. */
 static struct snapshot null_enqueued(int device)
 {
 	struct snapshot s = {0};

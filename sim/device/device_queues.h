@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The queues of each device. The null queue and the blocking queues are ordered implicitly,
- * as HIP's null stream and its blocking streams: a command of the null queue waits for what
- * is enqueued on the blocking ones, and the other way round. All functions are thread-safe.
+ * The queues of each device. The null queue and the blocking queues are ordered implicitly, as
+ * HIP's null stream and its blocking streams: a command of the null queue waits for all commands
+ * that are on the blocking queues, and the other way round. All functions are thread-safe.
  */
 #ifndef SIM_DEVICE_QUEUES_H
 #define SIM_DEVICE_QUEUES_H
@@ -21,8 +21,8 @@ struct sim_queue *sim_thread_queue(int device); /* of the calling thread */
 /* Enqueues a command in implicit order, takes it over, and returns its position. */
 uint64_t sim_enqueue(struct sim_queue *q, struct sim_command *c);
 
-/* Waits for what is enqueued on the queue, and on what is joined to it if it is the null
- * queue. */
+/* Waits for all commands that are on the queue. For the null queue it also waits for those on the
+ * queues that are joined to it. */
 void sim_queue_drain(struct sim_queue *q);
 
 /* True: nothing is pending on the null queue or on a queue that is joined to it. */

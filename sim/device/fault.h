@@ -11,8 +11,8 @@ void sim_fault(const void *addr, const char *who, const char *why) __attribute__
 /* `fn` is told of a fault before the process ends; true: it has said all that there is to say. */
 void sim_fault_tell(bool (*fn)(const void *addr));
 
-/* What device work this thread executes, so that a fault can be told from the program's own
- * and can be named; NULL: none. */
+/* The name of the device work that this thread executes; NULL: none. It tells a fault of device
+ * work from one of the program, and names it. */
 extern __thread const char *sim_device_work __attribute__((tls_model("initial-exec")));
 
 /* Installs the signal handlers, once. Only a process that reserves address space, or wants to be

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which threads have access to mapped memory. Device work runs on threads of this process, at the
- * same addresses. With the quirk host-no-access a protection key tells it from the host: the
- * processor keeps the rights of a key for each thread. A processor without such keys plays the
- * quirk not at all.
+ * Decides which threads have access to mapped memory. Device work runs on threads of this process,
+ * at the same addresses. With the quirk host-no-access a protection key tells device work from the
+ * host: the processor keeps the rights of a key for each thread. On a processor without such keys
+ * the quirk is not played.
  */
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -15,7 +15,7 @@
 static int key = -1;
 
 #ifdef PKEY_DISABLE_ACCESS
-/* Before there is a thread of the device. */
+/* Runs before the device has a thread. */
 __attribute__((constructor(103))) static void make_key(void)
 {
 	if (sim_opt.quirk[SIM_Q_HOST_NO_ACCESS])

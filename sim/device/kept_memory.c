@@ -3,7 +3,7 @@
  * Quirk phys-kept: an unmap leaves a mapping of the device's file without access at the addresses,
  * as ROCr of 7.1 to 7.13 does, and each such mapping is a reference to the memory. So released
  * memory stays in use as long as /proc/self/maps shows the file where the memory was mapped and
- * nothing else has been mapped since. Whoever maps over these addresses lets it go.
+ * nothing else has been mapped since. A new mapping at these addresses ends that.
  *
  * Locks: sim_vmm_lock.
  */
@@ -93,7 +93,7 @@ static void drop_unseen(struct kept *k)
 	}
 }
 
-/* Uncharges what nothing keeps any more. */
+/* Uncharges memory that no address keeps any more. */
 static void look(void)
 {
 	unsigned long from, to;

@@ -65,7 +65,7 @@ struct sim_options {
 	uint64_t create_cap; /* bytes */
 	const char *fail, *cost, *arch;
 	bool quirk[SIM_Q_COUNT];
-	bool without[SIM_Q_COUNT]; /* a release that has it plays it all the same, but for these */
+	bool without[SIM_Q_COUNT]; /* quirks not to play although the release has them */
 };
 
 extern struct sim_options sim_opt;

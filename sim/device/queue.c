@@ -18,10 +18,11 @@
 #include "device/record.h"
 #include "device/virtual_memory.h"
 
-#define LAZY_BYTES (64ull << 20)   /* quirk lazy-queues; never given back */
+#define LAZY_BYTES (64ull << 20)   /* quirk lazy-queues; never released */
 
 static _Atomic uint64_t next_queue = 1;
-/* Commands so far, and how many of the same queue were not done when each came, summed up. */
+/* The number of commands so far, and a sum over them: for each, the commands of its queue that were
+ * not done when it came. */
 static _Atomic uint64_t appended, found_before;
 
 struct sim_queue *sim_queue_new(int device, bool blocking, bool is_null)
@@ -158,7 +159,8 @@ static void start_worker(struct sim_queue *q)
 	}
 	pthread_attr_destroy(&attr);
 	q->has_worker = true;
-	/* The runtime takes this for a hardware queue, its scratch memory and its kernels. */
+	/* The runtime takes this memory for a hardware queue, its scratch memory and its
+	 * kernels. */
 	if (sim_opt.quirk[SIM_Q_LAZY_QUEUES])
 		sim_charge(q->device, LAZY_BYTES);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Queues: one worker thread each, which starts with the first command and runs late by
- * seeded delays. Reference-counted and thread-safe. What orders the queues of one device
- * towards each other is in device_queues.h; programs' commands are enqueued there.
+ * Queues: one worker thread each, which starts with the first command and runs late by seeded
+ * delays. Reference-counted and thread-safe. The order between the queues of one device is in
+ * device_queues.h, which enqueues the commands of programs.
  */
 #ifndef SIM_QUEUE_H
 #define SIM_QUEUE_H

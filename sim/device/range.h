@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A node, embedded in what it describes. */
+/* A node, embedded in the object whose range it is. */
 struct sim_range {
 	uintptr_t base;
 	size_t size;

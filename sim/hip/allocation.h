@@ -8,7 +8,7 @@
 
 #include "device/address_map.h"
 
-/* Who must be asked to free an allocation (sim_alloc.ownertype). */
+/* The part that frees an allocation (sim_alloc.ownertype). */
 enum owner { OWNER_NONE, OWNER_POOL, OWNER_GRAPH };
 
 /* Copies the allocation that contains p, if HIP knows it: its own memory and raw HSA memory,
@@ -21,8 +21,8 @@ bool host_pageable(const void *p);
 /* Marks memory as HIP's, which every device in the mask may touch. */
 void hip_adopt(void *p, size_t size, unsigned flags, uint32_t access);
 
-/* Allocates and frees through HSA's exports, as the real library does, so that whoever
- * replaces those sees it. NULL: out of memory. */
+/* Allocates and frees through HSA's exports, as the real library does, so that a library that
+ * replaces these exports sees it. NULL: out of memory. */
 void *hip_device_alloc(int device, size_t size, unsigned flags);
 void hip_device_free(void *base);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What calls may do while some stream captures, and which of them invalidate the capture: the
- * capture table, by release and mode.
+ * The capture table: which calls are legal while some stream captures, and which invalidate the
+ * capture, by release and mode.
  *
  * Locks: capture_lock (capture.c).
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What calls may do while some stream captures, and which of them invalidate the capture. Each
- * returns hipSuccess if the call is legal. Thread-safe. */
+/* Decides which calls are legal while some stream captures, and which invalidate the capture. Each
+ * function returns hipSuccess if the call is legal. Thread-safe. */
 #ifndef SIM_HIP_CAPTURE_GUARD_H
 #define SIM_HIP_CAPTURE_GUARD_H
 

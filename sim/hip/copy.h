@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Copies: commands, and their way to a stream. */
+/* Makes the commands that copy, and submits them to a stream. */
 #ifndef SIM_HIP_COPY_H
 #define SIM_HIP_COPY_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Handles of streams and events: slots in address space that is never given back.
+ * Handles of streams and events: slots in address space that is never released.
  *
  * Locks: a table's lock, and a slot's lock. Neither is taken inside the other, and neither is
  * held across a call.

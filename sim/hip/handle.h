@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Handles of streams and events. Their memory is never given back, so that a stale handle is
- * refused and does not crash. A new handle reuses the one that was destroyed last
- * (SOMASIM_HANDLE_LIFO). All functions are thread-safe.
+ * Handles of streams and events. Their memory is never released, so that a stale handle is refused
+ * and does not crash. A new handle reuses the one that was destroyed last (SOMASIM_HANDLE_LIFO).
+ * All functions are thread-safe.
  */
 #ifndef SIM_HIP_HANDLE_H
 #define SIM_HIP_HANDLE_H

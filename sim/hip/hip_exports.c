@@ -83,7 +83,7 @@ static inline hipError_t leave(struct sim_thread *t, int e)
 			e_ = (int)i_##name args; \
 		return leave(t_, e_); \
 	})
-/* The real library exports these; this device has none of it. */
+/* The real library exports these calls; this device does not support them. */
 #define N(name, node, params) \
 	hipError_t name params \
 	{ \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The exported symbols of which this device has nothing: see hip_entries.h. */
+/* The exported symbols that this device does not support: see hip_entries.h. */
 /* clang-format off */
 N(hipArray3DGetDescriptor, 5.6, (HIP_ARRAY3D_DESCRIPTOR *out, hipArray *array))
 N(hipArrayGetDescriptor, 5.6, (HIP_ARRAY_DESCRIPTOR *out, hipArray *array))

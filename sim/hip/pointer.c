@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What HIP says about an address, in the numbers and layouts of each release. */
+/* HIP's facts about an address, in the numbers and layouts of each release. */
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -64,7 +64,7 @@ static void unlink_block(struct pool *p, struct block *b)
 		}
 }
 
-/* Gives a block back to the device. */
+/* Releases a block to the device. */
 static void drop_block(struct pool *p, struct block *b)
 {
 	unlink_block(p, b);

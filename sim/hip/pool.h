@@ -52,8 +52,8 @@ struct pool *pool_default(int device);
 hipError_t pool_alloc(struct pool *p, void **out, size_t size, struct sim_queue *q);
 struct block *pool_add_block(struct pool *p, void *ptr, size_t size, bool imported);
 
-/* Gives idle memory above `keep` bytes back, smallest blocks first. Blocks whose free has not
- * been reached stay. */
+/* Releases idle memory above `keep` bytes, smallest blocks first. Blocks whose free has not been
+ * reached stay. */
 void pool_release_idle(struct pool *p, uint64_t keep);
 
 /* Frees the pool if it was destroyed and has no blocks. */
@@ -65,7 +65,8 @@ void pool_update_access(struct pool *p);
 /* Frees a block after the work that is enqueued on q. NULL: any stream may take it at once. */
 hipError_t pool_free_block(const struct sim_alloc *a, struct sim_queue *q);
 
-/* A synchronization: pools of the device give back what is above their thresholds. */
+/* Called at a synchronization: the pools of the device release idle memory above their
+ * thresholds. */
 void pools_release(int device);
 void pools_reset(int device);
 

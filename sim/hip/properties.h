@@ -60,7 +60,7 @@ struct prop6 {
 /* clang-format on */
 _Static_assert(sizeof(struct prop6) == 1472, "hipDeviceProp_tR0600");
 
-/* What both structures have, of any device. */
+/* Copies the members that both structures have. */
 static inline void prop6_from(struct prop6 *p, const hipDeviceProp_t *o)
 {
 	memset(p, 0, sizeof *p);

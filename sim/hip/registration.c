@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the code that the compiler generates calls before main: it registers fat binaries,
- * kernels and variables. As in the real runtime this does not start the device.
+ * The calls that code of the compiler makes before main: they register fat binaries, kernels and
+ * variables. As in the real runtime this does not start the device.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What needs no device: the release that is played, the device of the thread, flags,
+/* Calls that need no device: the release that is played, the device of the thread, flags,
  * preferences. */
 #include "device/options.h"
 #include "hip/device_flags.h"

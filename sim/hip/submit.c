@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From a stream handle to its queue, and of commands to the queue or to a capture. */
+/* Finds the queue of a stream handle, and submits commands to the queue or to a capture. */
 #include "device/command.h"
 #include "device/device_queues.h"
 #include "device/macros.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What HIP knows about the calling thread. */
+/* HIP's state of the calling thread. */
 #ifndef SIM_HIP_THREAD_STATE_H
 #define SIM_HIP_THREAD_STATE_H
 

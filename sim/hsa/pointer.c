@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What can be asked about a pointer, who may use it, and locked host memory. */
+/* Facts about a pointer, the agents that may use it, and locked host memory. */
 #include <string.h>
 
 #include "device/address_map.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What every call of the stand-in passes. */
+/* The checks at the begin and the end of every call of the stand-in. */
 #include <stdio.h>
 #include <stdlib.h>
 

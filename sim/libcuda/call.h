@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a call of the stand-in begins and ends. It is counted and may be made to fail by SOMASIM_FAIL
- * under its CUDA name. Where CUDA's rules differ from HIP's, CUDA's are played:
+ * The begin and the end of each call of the stand-in. The call is counted, and SOMASIM_FAIL can
+ * make it fail under its CUDA name. CUDA's rules are played if they differ from HIP's:
  *
  *   before cuInit every call fails with 3, and without a context most fail with 201
  *   a handle that is none ends the process, as it crashes the driver

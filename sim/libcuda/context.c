@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Contexts: the primary one of each device. It is a name for the device, and is there once it was
+/* Contexts: the primary one of each device. It is a name for the device, and exists once it was
  * retained. */
 #include "device/options.h"
 #include "hip/thread_state.h"
@@ -7,7 +7,7 @@
 #include "libcuda/context.h"
 
 static atomic_bool inited;
-/* Counts the lives of a context; odd: it is there */
+/* Counts the lives of a context; odd: it exists */
 static _Atomic unsigned alive[SIM_MAX_DEVICES];
 static __thread CUcontext current;
 static __thread unsigned life; /* of current */

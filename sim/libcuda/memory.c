@@ -201,7 +201,7 @@ CUresult cuMemGetHandleForAddressRange(void *out, CUdeviceptr p, size_t n,
 
 /* ---- IPC ---- */
 
-/* Every byte of the driver's handle means something. */
+/* Changes every byte, because the driver uses every byte of its handle. */
 static void mask(void *handle)
 {
 	for (size_t i = 0; i < sizeof(CUipcMemHandle); i++)
@@ -225,7 +225,7 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *h, CUdeviceptr p)
 	RUN(cuIpcGetMemHandle, NEEDS_CONTEXT, make_handle(h, memory(p)));
 }
 
-/* HIP has a number of its own for what is gone. */
+/* HIP has its own number for memory that is gone. */
 static CUresult open_handle(void **p, const CUipcMemHandle *h, unsigned flags)
 {
 	hipIpcMemHandle_t hip;

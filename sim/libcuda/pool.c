@@ -7,7 +7,8 @@
 #include "hip/pool.h"
 #include "libcuda/call.h"
 
-/* Legal on a stream that captures, and refused on others beside a global capture. */
+/* An allocation is legal on a stream that captures, and refused on other streams during a global
+ * capture. */
 static hipError_t guard(hipStream_t s)
 {
 	struct stream *st = stream_of(s);
@@ -99,7 +100,7 @@ CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *h,
 		    (hipMemPool_t *)pool, h, (hipMemAllocationHandleType)type, (unsigned)flags));
 }
 
-/* Of an exported pool alone. */
+/* Only memory of an exported pool has export data. */
 static hipError_t export_pointer(hipMemPoolPtrExportData *data, void *p)
 {
 	bool exported = false;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Preloaded by scripts/demo.sh and scripts/gpu.sh beside the program: asks the software device, or
- * the one on CUDA's driver, at exit how often it was called and how far it was behind, and writes
- * that to $OBSERVE_OUT. On any other runtime it writes nothing. The program knows of neither.
+ * A library that scripts/demo.sh and scripts/gpu.sh preload into a program. At exit it asks the
+ * software device, or the device on CUDA's driver, how often it was called and how far it was
+ * behind, and writes the answers to $OBSERVE_OUT. With any other runtime it writes nothing. The
+ * program need not know of it.
  */
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -10,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What allocating and giving back comes down to, on any backing. */
+/* The calls that take and release memory, on any backing. */
 static const char *const memory_calls[] = {
 	"hipMalloc",
 	"hipFree",
@@ -47,7 +48,7 @@ __attribute__((destructor)) static void report(void)
 	for (size_t i = 0; i < sizeof(memory_calls) / sizeof(memory_calls[0]); i++)
 		memory += count(memory_calls[i]);
 	fprintf(file, "runtime_calls=%" PRIu64 " memory_calls=%" PRIu64, total(), memory);
-	if (behind) /* the one on CUDA's driver does not know */
+	if (behind) /* the device on CUDA's driver does not know */
 		fprintf(file, " behind=%" PRIu64, behind());
 	fprintf(file, "\n");
 	fclose(file);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The main job: an ordinary HIP program that replays an allocation log (RMM
- * CSV, plain or .xz) as HIP calls. It knows nothing of somashim.
+ * An ordinary HIP program that replays an allocation log (RMM CSV, plain or .xz) as HIP calls. It
+ * knows nothing of somashim.
  *
- * Every block is stamped by device work when it is handed out and read back by
- * device work on the stream that frees it: its first and last 4 KiB and one
- * random page in each 2 MiB. The host never waits between the two but when the
- * buffer for what was read is full, so frees overtake the device all the time
- * and memory that is handed out again too early shows as a wrong stamp.
+ * Device work stamps every block when it is allocated: its first and last 4 KiB and one random page
+ * in each 2 MiB. Device work on the stream that frees the block reads the stamps. The host waits
+ * between the two only if the buffer of pages that were read is full. So frees overtake the device
+ * all the time, and memory that is reused too early shows as a wrong stamp.
  */
 #include <stdarg.h>
 #include <stdbool.h>
@@ -24,7 +23,7 @@
 
 #define PAGE 4096u
 #define STRIDE ((size_t)2 << 20) /* one random page in each */
-#define SLOTS 16384u             /* pages that can be read before a look */
+#define SLOTS 16384u             /* pages that can be read before they are compared */
 #define MAX_STREAMS 256
 
 struct slot { /* what a page that was read must hold */
@@ -33,7 +32,7 @@ struct slot { /* what a page that was read must hold */
 
 struct live {
 	char *ptr;
-	uint64_t serial; /* of this hand-out: stamps of one log round differ from the next */
+	uint64_t serial; /* of this allocation: stamps of one log round differ from the next */
 	int stream;
 	bool on;
 };
@@ -109,7 +108,7 @@ static bool place(uint64_t serial, size_t size, size_t n, size_t *at, size_t *le
 	if (*at < PAGE)
 		*at = PAGE;
 	if (*at + PAGE > last)
-		*len = 0; /* behind the end: this window has none */
+		*len = 0; /* beyond the end: this window has no page */
 	return true;
 }
 
@@ -131,7 +130,7 @@ static void stamp(char *ptr, uint64_t serial, size_t size, hipStream_t s)
 	}
 }
 
-/* Waits for what was read and compares it. */
+/* Waits for the pages that were read, and compares them. */
 static void compare(void)
 {
 	for (int i = 0; i < opt.streams; i++)
@@ -252,7 +251,7 @@ static void replay(const struct replay_log *log, unsigned round)
 		else
 			allocate(log, op, (uint64_t)round * log->blocks + op->block);
 	}
-	/* What the log leaves allocated is the rest of the proof. */
+	/* The blocks that the log never frees are checked, too. */
 	for (uint32_t block = 0; block < log->blocks; block++) {
 		if (live[block].on) {
 			struct replay_op op = {.block = block,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A log as `somashim replay` reads it, for a program that is otherwise plain HIP. */
+/* Reads a log as `somashim replay` does, for a program that is otherwise plain HIP. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ bool replay_log_read(struct replay_log *log, const char *path, char *err, size_t
 	uint64_t in_use = 0;
 
 	memset(log, 0, sizeof(*log));
-	/* What unpacks a log is not part of the program under test. */
+	/* The tool that unpacks a log is not part of the program under test. */
 	unsetenv("LD_PRELOAD");
 	unsetenv("LD_AUDIT");
 	if (!ss_events_read(&ev, path, -1, err, err_size))

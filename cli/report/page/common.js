@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What all parts of the page share: units, names, the tooltip, choices.
+// The parts that all files of the page share: units, names, the tooltip, choices.
 'use strict';
 
 const data = JSON.parse(document.getElementById('data').textContent);
@@ -18,7 +18,7 @@ function bytes(n) {
 	return (i ? n.toFixed(2) : n.toFixed(0)) + ' ' + units[i];
 }
 
-// The same without digits that say nothing: for the round numbers of an axis.
+// The same without needless digits: for the round numbers of an axis.
 function axisBytes(n) {
 	const [value, unit] = bytes(n).split(' ');
 	return +value + ' ' + unit;
@@ -52,7 +52,7 @@ function processName(p) {
 	return (p.rank === null ? 'process ' + p.pid : 'rank ' + p.rank) + (p.host ? ' on ' + p.host : '');
 }
 
-// What can be put together, from the finest to the coarsest.
+// The kinds of groups, from the finest to the coarsest.
 const KINDS = ['call site', 'function', 'file', 'module', 'stream', 'thread'];
 
 // A row of samples: numbers with base 36 and spaces between them; "v*n" is n times v.
@@ -67,7 +67,7 @@ function unpack(text) {
 	return out;
 }
 
-// The time line of a device. by(kind) has the sites or groups with names, and what they held at each time.
+// The time line of a device. by(kind) has the sites or groups with names, and the bytes that they held at each time.
 function timeLine(raw, process) {
 	const seen = new Map(), sites = new Map(process.sites.map(s => [s.site, s]));
 	const unpackKind = kind => ({ sites: raw.by[kind].sites,

@@ -10,7 +10,7 @@ function save(name, blob) {
 	setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-// What the page's style sheet says of a drawing has to be in the drawing itself.
+// A drawing in a file needs the rules of the page's style sheet in the drawing itself.
 const KEPT_STYLES = ['fill', 'fill-opacity', 'stroke', 'stroke-width', 'stroke-dasharray', 'opacity', 'font', 'display', 'text-anchor'];
 
 function svgText(svg) {

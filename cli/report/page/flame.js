@@ -3,8 +3,8 @@
 // the time line, and of a difference. A click makes a frame as wide as the graph.
 'use strict';
 
-// A tree of frames from the outermost one, or from the innermost; `holders` have site and bytes, and in a difference what it
-// was before. `shown` says which frames count.
+// A tree of frames from the outermost one, or from the innermost; `holders` have a site and its bytes, and in a difference
+// its earlier bytes. `shown` decides which frames count.
 function frameTree(holders, sites, all, bottomUp, shown = () => true) {
 	const empty = () => ({ own: 0, ownBefore: 0, ownAfter: 0, children: new Map() });
 	const root = { key: 'all', name: 'all', ...empty() };
@@ -54,8 +54,8 @@ function graphsOf(process, sites) {
 	return graphs;
 }
 
-// What hides frames: words that a function or file has (* stands for any text), and modules. `change` is called with what says
-// which frames are shown.
+// The inputs that hide frames: words that a function or file has (* stands for any text), and modules. `change` gets a function
+// that decides which frames are shown.
 function drawHiding(bar, place, sites, change) {
 	const modules = Array.from(new Set([].concat(...Array.from(sites.values(), s => s.frames.map(f => f.module)))))
 		.filter(m => m).sort((a, b) => d3.ascending(base(a), base(b)));
@@ -84,7 +84,8 @@ function base(path) {
 	return (path || '').replace(/.*\//, '');
 }
 
-// Draws graphs with all that changes them. Returns what shows other graphs below those of the list, the first of them at once.
+// Draws graphs and the inputs that change them. Returns a function that shows other graphs below those of the list.
+// The first graph is shown at once.
 function drawFlames(parent, graphs, sites, label) {
 	const bar = parent.append('div').attr('class', 'bar'), second = parent.append('div').attr('class', 'bar');
 	const modules = parent.append('div');
@@ -152,7 +153,7 @@ function drawFlames(parent, graphs, sites, label) {
 	};
 }
 
-// Returns what draws a moment or range of a time line, by its first and last sample.
+// Returns a function that draws a moment or range of a time line, by its first and last sample.
 function drawFlame(parent, process, sites) {
 	const offer = drawFlames(parent, graphsOf(process, sites), sites, 'Flame graph: who held memory');
 	return (line, from, to) => {
@@ -258,7 +259,7 @@ function drawFrames(svg, tree, { word, found, least, text, compares, pick }) {
 	render(root);
 }
 
-// Where an arrow leads: down to the widest caller or callee, up to the parent, and to both sides.
+// The frame to which an arrow key leads: down to the widest caller or callee, up to the parent, and to both sides.
 function nextFrame(d, key, seen) {
 	const beside = d.parent ? d.parent.children.filter(seen) : [d], i = beside.indexOf(d);
 	return { ArrowUp: d.parent, ArrowDown: (d.children || []).find(seen), ArrowLeft: beside[i - 1], ArrowRight: beside[i + 1] }[key];

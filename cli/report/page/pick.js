@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What the mouse and the keys do on the chart of memory over time: zoom, and choose a moment or a range.
+// The mouse and the keys on the chart of memory over time: they zoom, and choose a moment or a range.
 'use strict';
 
 const MOVED = 4; // pixels; a shorter way of the mouse is a click
 
-// `chart` is what drawDevice() has; `render` draws it again after a zoom. Returns what puts the selection in its place.
+// `chart` comes from drawDevice(); `render` draws it again after a zoom. Returns a function that puts the selection in its place.
 function drawPicker(chart, render) {
 	const { svg, plot, line, note, margin, width, height, x0, end } = chart;
 	const band = plot.append('rect').attr('class', 'band').attr('y', margin.top)

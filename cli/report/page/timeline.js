@@ -91,7 +91,7 @@ function bandsOf(process, show) {
 	return { rows: Math.min(count, BAND_ROWS), spans: placed };
 }
 
-// Returns what puts them in their places.
+// Returns a function that puts them in their places.
 function drawPhaseBands(plot, bands, process, chart) {
 	const place = plot.append('g').attr('class', 'phases');
 	const marks = plot.append('g').selectAll('line').data(chart.show.phases ? process.marks : []).enter().append('line')
@@ -177,7 +177,7 @@ function drawDevice(chart) {
 			most = Math.max(most, show.reserved ? line.reserved[i] : 0, sums[i], line.in_flight[i], d3.max(outside, k => line.outside[k][i]) || 0);
 		}
 		y.domain([0, most * 1.05]);
-		// Where each sample begins, and where the last one ends.
+		// The begin of each sample, and the end of the last one.
 		const px = d3.range(first, last + 1).map(i => pixel(x(i < line.time.length ? line.time[i] : end)));
 		const steps = values => stepPath(px, values, first, last, v => pixel(y(v)));
 		areas.attr('d', l => steps(l.high) + stepsBack(px, l.low, first, last, v => pixel(y(v))) + 'Z');
