@@ -18,6 +18,7 @@
 #include "device/options.h"
 #include "device/start.h"
 #include "device/random.h"
+#include "device/shared_use.h"
 
 struct sim_device sim_devices[SIM_MAX_DEVICES];
 
@@ -43,6 +44,7 @@ static void init(void)
 
 		pthread_mutex_init(&d->lock, NULL);
 		d->total = sim_opt.vram;
+		d->used = &d->own;
 		d->span = sim_opt.vram * factor;
 		d->fd = sim_high_fd(memfd_create("somasim-vram", MFD_CLOEXEC));
 		d->physfd = sim_high_fd(memfd_create("somasim-phys", MFD_CLOEXEC));
@@ -69,7 +71,7 @@ static void init(void)
 		/* Offset 0 is never handed out, since 0 means that nothing fits. */
 		sim_address_space_add(&d->phys, SIM_HUGE_PAGE, d->span - SIM_HUGE_PAGE);
 	}
-	ready = true;
+	ready = sim_shared_init();
 }
 
 bool sim_arena_init(void)
@@ -98,33 +100,45 @@ static void look(void)
 		f();
 }
 
+static bool charge(struct sim_device *d, uint64_t bytes)
+{
+	uint64_t others = sim_shared_begin((int)(d - sim_devices)), used = atomic_load(d->used);
+	bool fits;
+
+	do {
+		fits = used + others <= d->total - bytes;
+	} while (fits && !atomic_compare_exchange_weak(d->used, &used, used + bytes));
+	sim_shared_end();
+	return fits;
+}
+
 bool sim_charge(int device, uint64_t bytes)
 {
 	struct sim_device *d = &sim_devices[device];
-	uint64_t used = atomic_load(&d->used);
 
-	do {
-		if (bytes <= d->total && used > d->total - bytes) {
-			look();
-			used = atomic_load(&d->used);
-		}
-		if (bytes > d->total || used > d->total - bytes)
-			return false;
-	} while (!atomic_compare_exchange_weak(&d->used, &used, used + bytes));
-	return true;
+	if (bytes > d->total)
+		return false;
+	if (charge(d, bytes))
+		return true;
+	look();
+	return charge(d, bytes);
 }
 
 void sim_uncharge(int device, uint64_t bytes)
 {
-	atomic_fetch_sub(&sim_devices[device].used, bytes);
+	atomic_fetch_sub(sim_devices[device].used, bytes);
 }
 
 uint64_t sim_free_bytes(int device)
 {
+	uint64_t used;
+
 	if (!sim_arena_init())
 		return 0;
 	look();
-	return sim_devices[device].total - atomic_load(&sim_devices[device].used);
+	used = sim_shared_begin(device) + atomic_load(sim_devices[device].used);
+	sim_shared_end();
+	return used < sim_devices[device].total ? sim_devices[device].total - used : 0;
 }
 
 /* Option SOMASIM_POISON: fills the first and the last page, where a program that reads memory

@@ -23,7 +23,7 @@ struct sim_device {
 	pthread_mutex_t lock; /* guards the two address spaces */
 	struct sim_address_space space;
 	uint64_t total;
-	_Atomic uint64_t used;
+	_Atomic uint64_t own, *used;   /* bytes; *used is own, or lies in SOMASIM_SHARED */
 	int physfd;                    /* memfd of physical handles that cannot be exported */
 	struct sim_address_space phys; /* offsets into physfd */
 };

@@ -50,6 +50,7 @@ static const struct {
 	{"SOMASIM_PEERS", K_BOOL, &sim_opt.peers, 0, 0},
 	{"SOMASIM_SETTLE_US", K_LONG, &sim_opt.settle_us, 0, 10000000},
 	{"SOMASIM_CREATE_CAP", K_SIZE, &sim_opt.create_cap, 0, 0},
+	{"SOMASIM_SHARED", K_TEXT, &sim_opt.shared, 0, 0},
 	{"SOMASIM_ARCH", K_TEXT, &sim_opt.arch, 0, 0},
 	{"SOMASIM_FAIL", K_TEXT, &sim_opt.fail, 0, 0},
 	{"SOMASIM_COST", K_TEXT, &sim_opt.cost, 0, 0},

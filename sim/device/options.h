@@ -64,6 +64,7 @@ struct sim_options {
 	long settle_us;
 	uint64_t create_cap; /* bytes */
 	const char *fail, *cost, *arch;
+	const char *shared; /* the file of shared_use.c; NULL: none */
 	bool quirk[SIM_Q_COUNT];
 	bool without[SIM_Q_COUNT]; /* quirks not to play although the release has them */
 };
