@@ -30,12 +30,14 @@ struct ss_sleep_store {
 
 /* Bytes. */
 struct ss_slept {
-	uint64_t held;  /* that the pools had of the devices */
-	uint64_t live;  /* of them in use, in memory that can sleep */
-	uint64_t gone;  /* that the driver took back */
-	uint64_t stays; /* on whole segments, in pools of other processes too, or refused */
-	uint64_t seen;  /* by which the devices' own free figures rose: others disturb them */
+	uint64_t held;     /* that the pools had of the devices */
+	uint64_t live;     /* of them in use, in memory that can sleep */
+	uint64_t gone;     /* that the driver took back */
+	uint64_t stays;    /* on whole segments, exported, or refused by the driver */
+	uint64_t exported; /* of them: held by others, because of the call `by` */
+	uint64_t seen;     /* by which the devices' own free figures rose: others disturb them */
 	uint32_t chunks, ranges;
+	const char *by; /* "hipMemRetainAllocationHandle"; NULL: nothing is held by others */
 };
 
 /* Puts all pools to sleep. The caller has found every device idle, and lets no thread enqueue work
@@ -45,6 +47,11 @@ struct ss_slept {
  * everything is as before, except that idle memory was released. *asleep: for ss_core_wake(). */
 enum ss_status ss_core_sleep(struct ss_core *core, const struct ss_sleep_store *store,
 			     struct ss_asleep **asleep, struct ss_slept *out);
+/* Others hold the memory behind [ptr, ptr + size) from now on, by the call `by` (static text):
+ * other processes, or a network card, which would write where nobody looks. So its chunks stay, and
+ * keep what others write meanwhile. Call it before the call `by`. If the memory sleeps it waits,
+ * with no lock held, and asks to be woken. False: it is no memory that could sleep. Any thread. */
+bool ss_core_stays(struct ss_core *core, const void *ptr, uint64_t size, const char *by);
 /* Maps all memory again and restores the contents, or does nothing. SS_ERR_NOMEM: a device has no
  * room for all of it; another error: the driver refused, or the store failed. Then everything still
  * sleeps, and the call may be repeated. */

@@ -217,8 +217,17 @@ enum ss_status ss_memory_set_access(struct ss_memory *m, uint64_t give, uint64_t
 
 /* Does the address belong to the memory's reservation? */
 bool ss_memory_mapped_for(const struct ss_memory *m, uint64_t addr);
-/* Unmaps and releases every chunk and keeps the tables. Chunks that the driver refuses stay.
- * Returns the bytes that were released. *chunks: one more for each. */
+/* Chunks in [va, va + size) never sleep from now on, because of the call `by` (static text). False:
+ * there are none. */
+bool ss_memory_export(struct ss_memory *m, uint64_t va, uint64_t size, const char *by);
+/* Bytes of chunks that never sleep; *by, unless there are none: the call for one of them. */
+uint64_t ss_memory_exported(const struct ss_memory *m, const char **by);
+/* The next part of [*va, end), which lies in the reservation, that can sleep: *va is moved to its
+ * start. Returns its bytes; 0: there is none. */
+uint64_t ss_memory_part(const struct ss_memory *m, uint64_t *va, uint64_t end);
+/* Unmaps and releases every chunk and keeps the tables. Chunks that the driver refuses stay, and so
+ * do those that never sleep. Released neighbours become one chunk of up to 64 MiB, so waking takes
+ * fewer calls. Returns the bytes that were released. *chunks: one more for each. */
 uint64_t ss_memory_sleep(struct ss_memory *m, uint32_t *chunks);
 /* Makes and maps the chunks again, all or none. Their contents are undefined. */
 enum ss_status ss_memory_wake(struct ss_memory *m);

@@ -27,6 +27,61 @@ bool ss_memory_mapped_for(const struct ss_memory *m, uint64_t addr)
 	return m->vmm && addr - m->vmm->seg->base < m->vmm->seg->size;
 }
 
+/* ---- chunks that others hold -------------------------------------------------------- */
+
+bool ss_memory_export(struct ss_memory *m, uint64_t va, uint64_t size, const char *by)
+{
+	bool any = false;
+	struct ss_chunk *c;
+
+	for (uint64_t at = 0; m->vmm && (c = ss_chunk_next(m->vmm, &at));)
+		if (va < c->va + c->size && c->va < va + size) {
+			c->exported = by;
+			any = true;
+		}
+	return any;
+}
+
+uint64_t ss_memory_exported(const struct ss_memory *m, const char **by)
+{
+	uint64_t sum = 0;
+	struct ss_chunk *c;
+
+	for (uint64_t at = 0; m->vmm && (c = ss_chunk_next(m->vmm, &at));)
+		if (c->exported) {
+			sum += c->size;
+			*by = c->exported;
+		}
+	return sum;
+}
+
+/* The part of [va, end) in one frame or chunk. */
+static uint64_t piece(const struct ss_vmm *v, uint64_t va, uint64_t end, bool *exported)
+{
+	const struct ss_chunk *c = *ss_frame_at(v, va);
+	uint64_t to = c ? c->va + c->size : va - (va - v->seg->base) % v->unit + v->unit;
+
+	*exported = c && c->exported;
+	return (to < end ? to : end) - va;
+}
+
+uint64_t ss_memory_part(const struct ss_memory *m, uint64_t *va, uint64_t end)
+{
+	uint64_t size = 0, step;
+	bool exported;
+
+	while (*va + size < end) {
+		step = piece(m->vmm, *va + size, end, &exported);
+		if (!exported)
+			size += step;
+		else if (size)
+			break;
+		else
+			*va += step;
+	}
+	return size;
+}
+
 /* ---- to sleep --------------------------------------------------------------------- */
 
 static bool release(struct ss_memory *m, struct ss_chunk *c)
@@ -41,12 +96,55 @@ static bool release(struct ss_memory *m, struct ss_chunk *c)
 /* False: the chunk stays as it is. */
 static bool unmap(struct ss_memory *m, struct ss_chunk *c)
 {
-	if (c->asleep || is_lost(c) || (c->unopened && m->core->info[m->dev].keep_unopened) ||
+	if (c->asleep || c->exported || is_lost(c) ||
+	    (c->unopened && m->core->info[m->dev].keep_unopened) ||
 	    SS_DRIVE_MAP(m, unmap, (void *)(uintptr_t)c->va, c->size) != SS_OK)
 		return false;
 	c->asleep = true;
 	c->waking = c->unopened = false;
 	return true;
+}
+
+/* Both are released, and `next` begins where c ends. */
+static void join(struct ss_memory *m, struct ss_chunk *c, struct ss_chunk *next)
+{
+	pthread_mutex_lock(&m->lock);
+	for (uint64_t va = next->va; va < next->va + next->size; va += m->vmm->unit)
+		*ss_frame_at(m->vmm, va) = c;
+	c->size += next->size;
+	c->idle_since = c->idle_since && next->idle_since ?
+				ss_max(c->idle_since, next->idle_since) :
+				0;
+	m->vmm->chunks--;
+	pthread_mutex_unlock(&m->lock);
+	atomic_fetch_sub(&m->core->backing->chunks, 1);
+	ss_host_free(m->core, next, sizeof(*next));
+}
+
+/* Does a range that the driver refused begin or end there? It is retried as a whole. */
+static bool is_border(const struct ss_vmm *v, uint64_t va)
+{
+	for (const struct ss_block *b = v->stuck; b; b = b->right)
+		if (va == b->addr || va == b->addr + b->size)
+			return true;
+	return false;
+}
+
+static bool may_join(const struct ss_vmm *v, const struct ss_chunk *a, const struct ss_chunk *b)
+{
+	return a->asleep && !a->handle && b->asleep && !b->handle && b->va == a->va + a->size &&
+	       a->size + b->size <= SS_CHUNK_MOST && !is_border(v, b->va);
+}
+
+static void join_all(struct ss_memory *m)
+{
+	struct ss_chunk *last = NULL, *c;
+
+	for (uint64_t at = 0; (c = ss_chunk_next(m->vmm, &at));)
+		if (last && may_join(m->vmm, last, c))
+			join(m, last, c);
+		else
+			last = c;
 }
 
 uint64_t ss_memory_sleep(struct ss_memory *m, uint32_t *chunks)
@@ -63,6 +161,7 @@ uint64_t ss_memory_sleep(struct ss_memory *m, uint32_t *chunks)
 			gone += c->size;
 			*chunks += 1;
 		}
+	join_all(m);
 	return gone;
 }
 

@@ -18,6 +18,7 @@ struct ss_chunk {
 	bool unopened, stays;
 	bool asleep;           /* not mapped; without a handle: released, too */
 	bool waking;           /* mapped again, and not yet opened */
+	const char *exported;  /* the call by which others hold it: it never sleeps; NULL: none */
 	uint64_t idle_since;   /* ms; 0: in use, or not seen idle yet */
 	struct ss_chunk *next; /* in the lists of one operation */
 };

@@ -30,7 +30,7 @@ struct ss_asleep {
 	size_t pools;
 	struct range *range;
 	size_t ranges;
-	uint64_t live, bytes; /* of blocks, and of ranges */
+	uint64_t live, bytes; /* of blocks, and to be saved */
 };
 
 /* ---- pools ----------------------------------------------------------------------------- */
@@ -119,8 +119,31 @@ static void merge(struct ss_asleep *a)
 			a->range[n++] = r;
 	}
 	a->ranges = n;
-	for (size_t i = 0; i < n; i++)
-		a->bytes += a->range[i].size;
+}
+
+/* Does so with the parts of all ranges that sleep. What others hold is not restored, because they
+ * may write to it meanwhile. Which parts these are does not change, since the pools are claimed. */
+static bool each_part(struct ss_asleep *a,
+		      bool (*what)(void *ctx, int dev, uint64_t va, uint64_t size), void *ctx)
+{
+	for (size_t i = 0; i < a->ranges; i++) {
+		const struct range *r = &a->range[i];
+		const struct ss_memory *m = &a->pool[r->pool]->mem;
+		uint64_t va = r->va, end = r->va + r->size, size;
+
+		for (; (size = ss_memory_part(m, &va, end)); va += size)
+			if (!what(ctx, m->dev, va, size))
+				return false;
+	}
+	return true;
+}
+
+static bool add_bytes(void *bytes, int dev, uint64_t va, uint64_t size)
+{
+	(void)dev;
+	(void)va;
+	*(uint64_t *)bytes += size;
+	return true;
 }
 
 static bool list_live(struct ss_asleep *a)
@@ -139,27 +162,21 @@ static bool list_live(struct ss_asleep *a)
 		a->live += block[i].rounded;
 	}
 	free(block);
-	if (a->range)
+	if (a->range) {
 		merge(a);
+		(void)each_part(a, add_bytes, &a->bytes);
+	}
 	return a->range;
 }
 
 /* ---- to sleep -------------------------------------------------------------------------- */
 
-static int device_of(const struct ss_asleep *a, const struct range *r)
-{
-	return a->pool[r->pool]->mem.dev;
-}
-
 static bool save(struct ss_asleep *a)
 {
 	const struct ss_sleep_store *store = a->store;
-	bool ok = store->open(store->ctx, a->bytes);
+	bool ok = store->open(store->ctx, a->bytes) && each_part(a, store->save, store->ctx) &&
+		  store->flush(store->ctx);
 
-	for (size_t i = 0; ok && i < a->ranges; i++)
-		ok = store->save(store->ctx, device_of(a, &a->range[i]), a->range[i].va,
-				 a->range[i].size);
-	ok = ok && store->flush(store->ctx);
 	if (!ok)
 		store->close(store->ctx);
 	return ok;
@@ -201,6 +218,8 @@ enum ss_status ss_core_sleep(struct ss_core *core, const struct ss_sleep_store *
 	}
 	before = devices_free(a);
 	for (size_t i = 0; i < a->pools; i++)
+		out->exported += ss_memory_exported(&a->pool[i]->mem, &out->by);
+	for (size_t i = 0; i < a->pools; i++)
 		out->gone += ss_memory_sleep(&a->pool[i]->mem, &out->chunks);
 	out->seen = ss_minus(devices_free(a), before);
 	out->stays = out->held - out->gone;
@@ -228,11 +247,8 @@ static bool has_room(struct ss_asleep *a)
 static bool restore(struct ss_asleep *a)
 {
 	const struct ss_sleep_store *store = a->store;
-	bool ok = true;
+	bool ok = each_part(a, store->restore, store->ctx);
 
-	for (size_t i = 0; ok && i < a->ranges; i++)
-		ok = store->restore(store->ctx, device_of(a, &a->range[i]), a->range[i].va,
-				    a->range[i].size);
 	/* All enqueued work must complete before the memory is released again. */
 	return store->flush(store->ctx) && ok;
 }
@@ -255,6 +271,27 @@ enum ss_status ss_core_wake(struct ss_asleep *a)
 	a->store->close(a->store->ctx);
 	leave_pools(a);
 	return SS_OK;
+}
+
+bool ss_core_stays(struct ss_core *core, const void *ptr, uint64_t size, const char *by)
+{
+	struct ss_segment *seg = ss_segment_lock(core, (uintptr_t)ptr);
+	struct ss_pool *pool;
+	bool any = false, has;
+
+	if (!seg)
+		return false;
+	pool = seg->pool;
+	has = seg->backing == SS_BACKING_VMM && ss_pool_ref(pool);
+	ss_pool_unlock(pool);
+	if (!has)
+		return false;
+	if (ss_memory_claim(&pool->mem, true, NULL)) {
+		any = ss_memory_export(&pool->mem, (uintptr_t)ptr, size, by);
+		ss_memory_unclaim(&pool->mem);
+	}
+	ss_pool_unref(pool);
+	return any;
 }
 
 uint64_t ss_asleep_bytes(struct ss_core *core, int dev)

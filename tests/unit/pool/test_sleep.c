@@ -263,6 +263,7 @@ static void test_round_trip(void **state)
 		assert_int_equal(slept.gone, slept.held);
 		assert_int_equal(slept.seen, slept.gone);
 		assert_int_equal(slept.live, live);
+		assert_true(!slept.exported && !slept.by);
 		assert_true(st.bytes >= live && st.bytes < live + BLOCKS * (64 << 10));
 		for (int dev = 0; dev < DEVICES; dev++) {
 			before[dev] = ss_asleep_bytes(core, dev);
@@ -473,6 +474,105 @@ static void test_growth_wakes(void **state)
 	end();
 }
 
+/* What others hold stays where it is, with what they write meanwhile, and the rest sleeps. */
+static void test_exported(void **state)
+{
+	struct block *held = &block[1];
+	void *classic;
+
+	begin(false, vmm_env);
+	for (int i = 0; i < 4; i++) {
+		take(&block[i], 0, 8 * MIB);
+		fill(&block[i]);
+	}
+	/* Memory of hipMalloc, from whole segments, stays anyway, and so does what is not ours. */
+	assert_int_equal(ss_alloc_classic(core, 0, MIB, &classic), SS_OK);
+	assert_false(ss_core_stays(core, classic, MIB, "export"));
+	assert_false(ss_core_stays(core, &held, 8, "export"));
+	/* One byte: the chunk behind it. */
+	assert_true(ss_core_stays(core, end_of(held, 1), 1, "map"));
+	assert_true(ss_core_stays(core, held->p, held->size, "export"));
+	for (int round = 0; round < 2; round++) {
+		assert_int_equal(sleep_now(), SS_OK);
+		assert_string_equal(slept.by, "export");
+		assert_true(slept.exported >= held->size && slept.exported <= slept.stays);
+		assert_true(slept.gone && on_device() == slept.stays);
+		assert_true(ss_fake_usable(fake, 0, held->p, held->size));
+		assert_true(st.bytes < slept.live - held->size + 2 * MIB);
+		held->value = held->stamp[0] = held->stamp[1] = next_value++;
+		assert_int_equal(ss_core_wake(asleep), SS_OK);
+		all_right();
+	}
+	/* It may be freed and used again. */
+	give(held);
+	take(held, 0, 8 * MIB);
+	fill(held);
+	all_right();
+	end();
+}
+
+static void *export(void *arg)
+{
+	struct block *b = arg;
+
+	assert_true(ss_core_stays(core, b->p, b->size, "export"));
+	return NULL;
+}
+
+/* Who exports asleep waits until the memory is there. */
+static void test_export_wakes(void **state)
+{
+	pthread_t thread;
+
+	begin(false, vmm_env);
+	populate();
+	atomic_store(&wake_wanted, false);
+	assert_int_equal(sleep_now(), SS_OK);
+	assert_int_equal(pthread_create(&thread, NULL, export, &block[1]), 0);
+	while (!atomic_load(&wake_wanted))
+		usleep(1000);
+	assert_int_equal(ss_core_wake(asleep), SS_OK);
+	pthread_join(thread, NULL);
+	assert_true(ss_fake_usable(fake, 1, block[1].p, block[1].size));
+	assert_int_equal(sleep_now(), SS_OK);
+	assert_true(ss_fake_usable(fake, 1, block[1].p, block[1].size) && slept.exported);
+	assert_int_equal(ss_core_wake(asleep), SS_OK);
+	all_right();
+	end();
+}
+
+/* A pool that grew by small chunks wakes with large ones. */
+static void test_join(void **state)
+{
+	uint32_t first;
+	uint64_t before;
+
+	begin(false, vmm_env);
+	for (int i = 0; i < BLOCKS; i++) {
+		take(&block[i], 0, 2 * MIB);
+		fill(&block[i]);
+	}
+	idle();
+	assert_int_equal(sleep_now(), SS_OK);
+	first = slept.chunks;
+	assert_true(first > 10);
+	before = ss_fake_counts(fake).chunk_create;
+	assert_int_equal(ss_core_wake(asleep), SS_OK);
+	assert_in_range(ss_fake_counts(fake).chunk_create - before, 1, slept.held / (64 * MIB) + 1);
+	all_right();
+	assert_int_equal(sleep_now(), SS_OK);
+	assert_true(slept.chunks <= slept.held / (64 * MIB) + 1 && slept.gone == slept.held);
+	assert_int_equal(ss_core_wake(asleep), SS_OK);
+	all_right();
+	/* A joined chunk is released as a whole, once all of it is idle. */
+	for (int i = 0; i < BLOCKS; i++)
+		give(&block[i]);
+	idle();
+	assert_int_equal(ss_pool_trim(core, ss_pool_default(core, 0), 0), SS_OK);
+	assert_int_equal(on_device(), 0);
+	end();
+}
+
 #define THREADS 3
 static atomic_bool over;
 static atomic_uint waits; /* how often a thread asked to wake */
@@ -578,7 +678,8 @@ int main(void)
 		cmocka_unit_test(test_wake_refused), cmocka_unit_test(test_sleep_refused),
 		cmocka_unit_test(test_no_room),      cmocka_unit_test(test_prefix),
 		cmocka_unit_test(test_growth_wakes), cmocka_unit_test(test_random),
-		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_threads),      cmocka_unit_test(test_exported),
+		cmocka_unit_test(test_export_wakes), cmocka_unit_test(test_join),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
