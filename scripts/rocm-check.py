@@ -24,6 +24,7 @@ cxx_only = re.compile(r'_Z\d+hip\w+|hipExtModuleLaunchKernel|hipHccModuleLaunchK
                       'hipGetDevicePropertiesR0000') # this one in hip_deprecated.h
 # Exported beside the entries.
 beside = {'hsa_amd_ipc_memory_create', 'hsa_amd_register_system_event_handler',
+          'hsa_amd_portable_export_dmabuf', 'hsa_amd_portable_export_dmabuf_v2', 'hsa_amd_vmem_retain_alloc_handle',
           'rocprofiler_register_library_api_table',
           'roctxMarkA', 'roctxRangePop', 'roctxRangePushA', 'roctxRangeStartA', 'roctxRangeStop',
           'somashim_handed_out', 'somashim_report', 'somashim_returned', 'somashim_version',

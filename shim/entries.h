@@ -528,6 +528,8 @@
 	E(MAP, ss_access_observers(desc, count), hipMemSetAccess, 501, 502, \
 	  (void *ptr, size_t size, const hipMemAccessDesc *desc, size_t count), \
 	  (ptr, size, desc, count)) \
+	E(WATCH, 0, hipMemRetainAllocationHandle, 501, 502, \
+	  (hipMemGenericAllocationHandle_t *handle, void *ptr), (handle, ptr)) \
 	E(WATCH, 0, hipMemGetHandleForAddressRange, 605, 702, \
 	  (void *handle, hipDeviceptr_t ptr, size_t size, SS_RANGE_TYPE type, \
 	   unsigned long long flags), \

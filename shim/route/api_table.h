@@ -140,6 +140,7 @@
 	T(hipGraphExecUpdate, 153) T(hipGraphicsMapResources, 188) \
 	T(hipImportExternalMemory, 200) T(hipMemAdvise, 227) \
 	T(hipMemImportFromShareableHandle, 237) T(hipMemRelease, 255) \
+	T(hipMemRetainAllocationHandle, 256) \
 	T(hipMipmappedArrayDestroy, 301) T(hipDrvGraphAddMemFreeNode, 452) \
 	T(hipMemSetAccess, 257) T(hipMemUnmap, 258) T(hipMemAdvise_v2, 494)
 

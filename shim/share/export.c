@@ -5,14 +5,11 @@
  *
  * Locks: handles_lock (the segments' real handles). Leaf.
  */
-#include <hsa/hsa.h>
-#include <hsa/hsa_ext_amd.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/hash.h"
-#include "driver/rocm/resolve.h"
 #include "shim/alloc/last_error.h"
 #include "shim/alloc/observers.h"
 #include "shim/check/checker.h"
@@ -173,30 +170,4 @@ hipError_t do_hipMemGetHandleForAddressRange(void *handle, hipDeviceptr_t ptr, s
 	if (err == hipSuccess && s == SS_OK)
 		ss_ipc_export(ss_core, &place);
 	return ss_result(err);
-}
-
-SS_EXPORT hsa_status_t hsa_amd_ipc_memory_create(void *ptr, size_t size,
-						 hsa_amd_ipc_memory_t *handle);
-
-/* UCX calls this with the base that hsa_amd_pointer_info reports, and so does HIP. With an address
- * of virtual memory management this call runs into a kernel BUG (clr#265). So the shim refuses a
- * range of ours that is virtual memory, or may be. */
-hsa_status_t hsa_amd_ipc_memory_create(void *ptr, size_t size, hsa_amd_ipc_memory_t *handle)
-{
-	static _Atomic(void *) found;
-	void *real = atomic_load_explicit(&found, memory_order_relaxed);
-	int state = atomic_load_explicit(&ss_state, memory_order_acquire);
-	struct ss_block_info info;
-
-	/* In a forked child the core's locks may be held, so a child shares no memory of ours. */
-	if (state != SS_UNKNOWN && ss_core && ss_owns_range(ss_core, ptr, size) &&
-	    (state == SS_OFF || !ss_lookup(ss_core, ptr, &info) || info.backing == SS_BACKING_VMM))
-		return HSA_STATUS_ERROR_INVALID_ARGUMENT;
-	if (!real) {
-		real = ss_hsa_symbol("hsa_amd_ipc_memory_create");
-		atomic_store_explicit(&found, real, memory_order_relaxed);
-	}
-	if (!real)
-		return HSA_STATUS_ERROR_NOT_INITIALIZED;
-	return ((__typeof__(hsa_amd_ipc_memory_create) *)real)(ptr, size, handle);
 }
