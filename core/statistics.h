@@ -36,8 +36,8 @@ struct ss_oom_visitor {
 	void (*stream)(void *native, uint64_t free_bytes, void *); /* of the pool that comes next */
 	void (*pool)(const struct ss_oom_pool *, void *);          /* each with memory */
 };
-/* The holders of the memory of `dev`. Calls the driver. `stream` and `pool` are called with a lock held,
- * so they call nothing of the core. */
+/* The holders of the memory of `dev`. Calls the driver. `stream` and `pool` are called with a lock
+ * held, so they call nothing of the core. */
 void ss_oom_visit(struct ss_core *core, int dev, const struct ss_oom_visitor *visitor, void *arg);
 
 /* ---- statistics --------------------------------------------------------- */
