@@ -121,8 +121,9 @@ static void merge(struct ss_asleep *a)
 	a->ranges = n;
 }
 
-/* Does so with the parts of all ranges that sleep. What others hold is not restored, because they
- * may write to it meanwhile. Which parts these are does not change, since the pools are claimed. */
+/* Calls `what` for the parts of all ranges that sleep. Parts that others hold stay on the device:
+ * they are not restored, because others may write to them meanwhile. The set of parts does not
+ * change, since the pools are claimed. */
 static bool each_part(struct ss_asleep *a,
 		      bool (*what)(void *ctx, int dev, uint64_t va, uint64_t size), void *ctx)
 {

@@ -15,7 +15,7 @@
 
 #include "shim/sleep/host_room.h"
 
-/* What others on the machine, or in the cgroup, may need meanwhile. */
+/* Bytes that are left to others on the machine, or in the cgroup. */
 #define LEAVE_MACHINE (512ull << 20)
 #define LEAVE_CGROUP (64ull << 20)
 
@@ -77,8 +77,8 @@ static bool number(const char *dir, const char *name, uint64_t *out)
 	       read_file(path, text, sizeof(text)) && sscanf(text, "%" SCNu64, out) == 1;
 }
 
-/* Bytes that the cgroup in `dir` may still take. What it has read of files, and does not use, is
- * given up for them. UINT64_MAX: there is no limit. */
+/* Bytes that the cgroup in `dir` may still take. Pages of files that are not in use count as
+ * free, since the kernel drops them first. UINT64_MAX: there is no limit. */
 static uint64_t room_in(const char *dir, const struct files *f)
 {
 	uint64_t most = UINT64_MAX, limit, used, cache = 0;

@@ -135,8 +135,8 @@ static void end_buffers(struct store *s)
 
 /* ---- copies -------------------------------------------------------------------------- */
 
-/* Marks the end of what `dev` has enqueued for the buffer. Where no event can be had, the wait is
- * for the stream. */
+/* Marks the end of what `dev` has enqueued for the buffer. If there is no event, the wait is for
+ * the stream. */
 static void mark(struct buffer *b, int dev)
 {
 	if (!b->event[dev] &&
@@ -161,7 +161,7 @@ static bool mark_all(struct store *s, struct buffer *b)
 	return true;
 }
 
-/* What the device copied into b goes to the tape. */
+/* Writes the bytes that the device copied into b to the tape. */
 static bool drain(struct store *s, struct buffer *b)
 {
 	if (!wait_for(s, b))

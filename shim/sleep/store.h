@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where contents of device memory are kept while the process sleeps. One thread uses a store at a
- * time, which is not inside a call of ours into the runtime; its current device stays as it is.
+ * The store keeps contents of device memory while the process sleeps. One thread at a time uses it,
+ * and that thread is in no call into the runtime. The thread's current device stays as it is.
  */
 #ifndef SS_SHIM_SLEEP_STORE_H
 #define SS_SHIM_SLEEP_STORE_H
