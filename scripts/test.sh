@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: MIT
 # Installs missing packages, builds three configurations and runs every test. The last line is the sum.
 # Exits non-zero if a build or a test failed.
-#   scripts/test.sh [--quick]     --quick: the plain build, its unit tests, a slice of the others
+#   scripts/test.sh [--quick | --long]
+# --quick: the plain build, its unit tests, a slice of the others.
+# --long: also what repeats other tests on another release (tests/repeats), and the random programs of suite shim-long.
 set -uo pipefail
 . "$(dirname "$0")/usage.sh"
-quick=0
+quick=0 long=0
 case $* in
 '') ;;
 --quick) quick=1 ;;
+--long) long=1 ;;
 *) wrong_call "what is $*?" ;;
 esac
 cd "$(dirname "$0")/.." || exit 1
@@ -46,6 +49,15 @@ slice() {
 		-e '^replay-.*-(native|classic)$'
 }
 
+# The tests of DIR in SUITES, without those that repeat others.
+chosen() {
+	meson test -C "$1" --no-rebuild --list 2>/dev/null | sed -nE "s/^[^:]*:(${2// /|}) \/ //p" | sort -u |
+		grep -vxF -f <(grep -v '^#' tests/repeats | tr ' ' '\n')
+}
+
+# Many tests sleep for most of their time, so twice as many run at once as there are cores.
+processes=$((2 * $(nproc)))
+
 # run DIR "SUITES" MESON_OPTIONS...
 run() {
 	local dir=$1 suites=$2 suite args=()
@@ -63,12 +75,14 @@ run() {
 	fi
 	if [ $quick = 1 ]; then
 		mapfile -t args < <(slice "$dir")
+	elif [ $long = 0 ]; then
+		mapfile -t args < <(chosen "$dir" "$suites")
 	else
 		for suite in $suites; do
 			args+=(--suite "$suite")
 		done
 	fi
-	meson test -C "$dir" --no-rebuild --print-errorlogs --timeout-multiplier 3 \
+	meson test -C "$dir" --no-rebuild --print-errorlogs --timeout-multiplier 3 --num-processes "$processes" \
 		"${args[@]}" 2>&1 | tee "$logs/out"
 	if grep -q '^No suitable tests' "$logs/out"; then
 		return
@@ -109,7 +123,9 @@ export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:${UBSAN_OPTIONS:-}
 export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:atexit_sleep_ms=50:${TSAN_OPTIONS:-}
 
 build=${BUILD:-build}
-run "$build" "unit oracle concurrent sim shim" -Dwerror=true -Dcommand=enabled
+suites="unit oracle concurrent sim shim"
+[ $long = 0 ] || suites="$suites shim-long"
+run "$build" "$suites" -Dwerror=true -Dcommand=enabled
 
 # judge STATUS WHAT: counts a test that Meson does not run. 77: it is skipped.
 judge() {
@@ -137,8 +153,11 @@ if [ $quick = 0 ]; then
 	scripts/rent.sh "$build-rent"
 	judge $? "scripts/rent.sh: a rule earns nothing, or docs/placement.md has other figures"
 
-	run "$build-asan" "unit oracle concurrent sim shim" -Dwerror=true -Dcommand=enabled -Dbench=false -Db_sanitize=address,undefined
-	run "$build-tsan" "oracle concurrent sim shim" -Dwerror=true -Dcommand=enabled -Dbench=false -Db_sanitize=thread
+	# To compile these two takes longer than to run their tests, so they are optimised less and know lines, but no
+	# variables. The device on CUDA's driver is tested in the plain build.
+	sanitized=(-Dwerror=true -Dcommand=enabled -Dbench=false -Dcuda=disabled -Doptimization=1 -Dc_args=-g1)
+	run "$build-asan" "unit oracle concurrent sim shim" "${sanitized[@]}" -Db_sanitize=address,undefined
+	run "$build-tsan" "oracle concurrent sim shim" "${sanitized[@]}" -Db_sanitize=thread
 
 	# Every ROCm that Debian has; a release that cannot be fetched is not a pass.
 	echo "== rocm-matrix"
