@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Installs missing packages, builds three configurations and runs every test. The last line is the sum.
+# Installs missing packages, builds three configurations and runs their tests. The last line is the sum.
 # Exits non-zero if a build or a test failed.
 #   scripts/test.sh [--quick | --long]
 # --quick: the plain build, its unit tests, a slice of the others.
