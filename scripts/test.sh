@@ -24,6 +24,24 @@ trap 'rm -rf "$logs"' EXIT
 
 count() { sed -n "s/^$1: *\([0-9]*\).*/\1/p" "$logs/out" | tail -1; }
 
+# side NAME COMMAND...: starts what mostly waits for the network or uses one core. side_ends NAME waits for it, shows
+# what it printed, and returns its status.
+declare -A side
+side() {
+	local name=$1
+	shift
+	"$@" >"$logs/side-$name" 2>&1 </dev/null &
+	side[$name]=$!
+}
+side_ends() {
+	local status
+	wait "${side[$1]}"
+	status=$?
+	unset "side[$1]"
+	cat "$logs/side-$1"
+	return $status
+}
+
 # Output of the tests of DIR that did not pass. It is printed once more at the end, so that a log that
 # was cut off still has it.
 failures() {
@@ -73,6 +91,7 @@ run() {
 		failed=$((failed + 1))
 		return
 	fi
+	[ -z "${side[viewers]:-}" ] || side_ends viewers || echo "no viewers"
 	if [ $quick = 1 ]; then
 		mapfile -t args < <(slice "$dir")
 	elif [ $long = 0 ]; then
@@ -110,7 +129,7 @@ install_packages chromium || echo "no Chromium"
 # So are two conversions, in viewers from npm.
 if [ $quick = 0 ]; then
 	command -v npm >/dev/null || install_packages npm ca-certificates
-	timeout 180 scripts/viewers.sh || echo "no viewers"
+	side viewers timeout 180 scripts/viewers.sh
 fi
 
 # Some machines have a python3 in PATH that is a wrapper and takes a second to start. Tests start it
@@ -139,6 +158,11 @@ judge() {
 	esac
 }
 
+if [ $quick = 0 ]; then
+	side matrix scripts/rocm-matrix.sh "$build"
+	side fuzz scripts/fuzz.sh --fixed
+fi
+
 # Instructions of a pair. The count depends only on the build.
 echo "== gate"
 bench/gate.sh --fixed "$build"
@@ -146,7 +170,7 @@ judge $? "bench/gate.sh missed a limit"
 
 if [ $quick = 0 ]; then
 	echo "== fuzz"
-	scripts/fuzz.sh --fixed
+	side_ends fuzz
 	judge $? "scripts/fuzz.sh found something"
 
 	echo "== rent"
@@ -161,7 +185,8 @@ if [ $quick = 0 ]; then
 
 	# Every ROCm that Debian has; a release that cannot be fetched is not a pass.
 	echo "== rocm-matrix"
-	scripts/rocm-matrix.sh "$build" 2>&1 | tee "$logs/out"
+	side_ends matrix >"$logs/out"
+	cat "$logs/out"
 	rows() { grep -c "^[0-9][0-9.]*  *$1 " "$logs/out"; }
 	[ "$(rows "[A-Za-z][A-Za-z]*")" != 0 ] || failed=$((failed + 1)) # it came to grief itself
 	passed=$((passed + $(rows agrees)))
