@@ -67,10 +67,15 @@ slice() {
 		-e '^replay-.*-(native|classic)$'
 }
 
-# The tests of DIR in SUITES, without those that repeat others.
+# The names in FILES, a line each, as regular expressions.
+names_in() { grep -hv '^#' "$@" | tr ' ' '\n' | sed 's/[.]/\\./g; s/[*]/.*/g'; }
+
+# The tests of DIR in SUITES, without those that repeat others and, under ThreadSanitizer, those without threads.
 chosen() {
+	local files=(tests/repeats)
+	[[ "$*" != *b_sanitize=thread* ]] || files+=(tests/single)
 	meson test -C "$1" --no-rebuild --list 2>/dev/null | sed -nE "s/^[^:]*:(${2// /|}) \/ //p" | sort -u |
-		grep -vxF -f <(grep -v '^#' tests/repeats | tr ' ' '\n')
+		grep -vxe "$(names_in "${files[@]}")"
 }
 
 # Many tests sleep for most of their time, so twice as many run at once as there are cores.
@@ -95,7 +100,7 @@ run() {
 	if [ $quick = 1 ]; then
 		mapfile -t args < <(slice "$dir")
 	elif [ $long = 0 ]; then
-		mapfile -t args < <(chosen "$dir" "$suites")
+		mapfile -t args < <(chosen "$dir" "$suites" "$@")
 	else
 		for suite in $suites; do
 			args+=(--suite "$suite")
