@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Installs missing packages, builds three configurations and runs every test. The last line is the sum.
+# Installs missing packages, builds three configurations and runs their tests. The last line is the sum.
 # Exits non-zero if a build or a test failed.
-#   scripts/test.sh [--quick]     --quick: the plain build, its unit tests, a slice of the others
+#   scripts/test.sh [--quick | --long]
+# --quick: the plain build, its unit tests, a slice of the others.
+# --long: also what repeats other tests on another release (tests/repeats), and the random programs of suite shim-long.
 set -uo pipefail
 . "$(dirname "$0")/usage.sh"
-quick=0
+quick=0 long=0
 case $* in
 '') ;;
 --quick) quick=1 ;;
+--long) long=1 ;;
 *) wrong_call "what is $*?" ;;
 esac
 cd "$(dirname "$0")/.." || exit 1
@@ -20,6 +23,24 @@ logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 
 count() { sed -n "s/^$1: *\([0-9]*\).*/\1/p" "$logs/out" | tail -1; }
+
+# side NAME COMMAND...: starts what mostly waits for the network or uses one core. side_ends NAME waits for it, shows
+# what it printed, and returns its status.
+declare -A side
+side() {
+	local name=$1
+	shift
+	"$@" >"$logs/side-$name" 2>&1 </dev/null &
+	side[$name]=$!
+}
+side_ends() {
+	local status
+	wait "${side[$1]}"
+	status=$?
+	unset "side[$1]"
+	cat "$logs/side-$1"
+	return $status
+}
 
 # Output of the tests of DIR that did not pass. It is printed once more at the end, so that a log that
 # was cut off still has it.
@@ -46,6 +67,20 @@ slice() {
 		-e '^replay-.*-(native|classic)$'
 }
 
+# The names in FILES, a line each, as regular expressions.
+names_in() { grep -hv '^#' "$@" | tr ' ' '\n' | sed 's/[.]/\\./g; s/[*]/.*/g'; }
+
+# The tests of DIR in SUITES, without those that repeat others and, under ThreadSanitizer, those without threads.
+chosen() {
+	local files=(tests/repeats)
+	[[ "$*" != *b_sanitize=thread* ]] || files+=(tests/single)
+	meson test -C "$1" --no-rebuild --list 2>/dev/null | sed -nE "s/^[^:]*:(${2// /|}) \/ //p" | sort -u |
+		grep -vxe "$(names_in "${files[@]}")"
+}
+
+# Many tests sleep for most of their time, so twice as many run at once as there are cores.
+processes=$((2 * $(nproc)))
+
 # run DIR "SUITES" MESON_OPTIONS...
 run() {
 	local dir=$1 suites=$2 suite args=()
@@ -61,14 +96,17 @@ run() {
 		failed=$((failed + 1))
 		return
 	fi
+	[ -z "${side[viewers]:-}" ] || side_ends viewers || echo "no viewers"
 	if [ $quick = 1 ]; then
 		mapfile -t args < <(slice "$dir")
+	elif [ $long = 0 ]; then
+		mapfile -t args < <(chosen "$dir" "$suites" "$@")
 	else
 		for suite in $suites; do
 			args+=(--suite "$suite")
 		done
 	fi
-	meson test -C "$dir" --no-rebuild --print-errorlogs --timeout-multiplier 3 \
+	meson test -C "$dir" --no-rebuild --print-errorlogs --timeout-multiplier 3 --num-processes "$processes" \
 		"${args[@]}" 2>&1 | tee "$logs/out"
 	if grep -q '^No suitable tests' "$logs/out"; then
 		return
@@ -96,7 +134,7 @@ install_packages chromium || echo "no Chromium"
 # So are two conversions, in viewers from npm.
 if [ $quick = 0 ]; then
 	command -v npm >/dev/null || install_packages npm ca-certificates
-	timeout 180 scripts/viewers.sh || echo "no viewers"
+	side viewers timeout 180 scripts/viewers.sh
 fi
 
 # Some machines have a python3 in PATH that is a wrapper and takes a second to start. Tests start it
@@ -109,7 +147,9 @@ export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:${UBSAN_OPTIONS:-}
 export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:atexit_sleep_ms=50:${TSAN_OPTIONS:-}
 
 build=${BUILD:-build}
-run "$build" "unit oracle concurrent sim shim" -Dwerror=true -Dcommand=enabled
+suites="unit oracle concurrent sim shim"
+[ $long = 0 ] || suites="$suites shim-long"
+run "$build" "$suites" -Dwerror=true -Dcommand=enabled
 
 # judge STATUS WHAT: counts a test that Meson does not run. 77: it is skipped.
 judge() {
@@ -123,6 +163,11 @@ judge() {
 	esac
 }
 
+if [ $quick = 0 ]; then
+	side matrix scripts/rocm-matrix.sh "$build"
+	side fuzz scripts/fuzz.sh --fixed
+fi
+
 # Instructions of a pair. The count depends only on the build.
 echo "== gate"
 bench/gate.sh --fixed "$build"
@@ -130,19 +175,23 @@ judge $? "bench/gate.sh missed a limit"
 
 if [ $quick = 0 ]; then
 	echo "== fuzz"
-	scripts/fuzz.sh --fixed
+	side_ends fuzz
 	judge $? "scripts/fuzz.sh found something"
 
 	echo "== rent"
 	scripts/rent.sh "$build-rent"
 	judge $? "scripts/rent.sh: a rule earns nothing, or docs/placement.md has other figures"
 
-	run "$build-asan" "unit oracle concurrent sim shim" -Dwerror=true -Dcommand=enabled -Dbench=false -Db_sanitize=address,undefined
-	run "$build-tsan" "oracle concurrent sim shim" -Dwerror=true -Dcommand=enabled -Dbench=false -Db_sanitize=thread
+	# To compile these two takes longer than to run their tests, so they are optimised less and know lines, but no
+	# variables. The device on CUDA's driver is tested in the plain build.
+	sanitized=(-Dwerror=true -Dcommand=enabled -Dbench=false -Dcuda=disabled -Doptimization=1 -Dc_args=-g1)
+	run "$build-asan" "unit oracle concurrent sim shim" "${sanitized[@]}" -Db_sanitize=address,undefined
+	run "$build-tsan" "oracle concurrent sim shim" "${sanitized[@]}" -Db_sanitize=thread
 
 	# Every ROCm that Debian has; a release that cannot be fetched is not a pass.
 	echo "== rocm-matrix"
-	scripts/rocm-matrix.sh "$build" 2>&1 | tee "$logs/out"
+	side_ends matrix >"$logs/out"
+	cat "$logs/out"
 	rows() { grep -c "^[0-9][0-9.]*  *$1 " "$logs/out"; }
 	[ "$(rows "[A-Za-z][A-Za-z]*")" != 0 ] || failed=$((failed + 1)) # it came to grief itself
 	passed=$((passed + $(rows agrees)))

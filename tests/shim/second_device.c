@@ -217,7 +217,7 @@ int main(int argc, char **argv)
 	const char *what = argc > 1 ? argv[1] : "used";
 
 	CHECK(preloaded());
-	alarm(60);
+	alarm(300); /* a lock that is left behind hangs */
 	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
 	if (!strcmp(what, "held"))
 		held();

@@ -34,7 +34,7 @@ for script in ../scripts/*.sh ../bench/*.sh; do
 	grep -q "${script##*/}\|run.sh" ../err || { echo "$script --nonsense: $(cat ../err)"; bad=1; }
 done
 for call in "mutants.sh --jobs" "mutants.sh --programs x" "mutants.sh 1x" "oracle-long.sh --count -1" "placement.sh --seed x" \
-	"placement.sh nothing" "placement.sh --logs" "rpm.sh" "rpm.sh a b" "test.sh --quick more" "try-packages.sh deb nothing" \
+	"placement.sh nothing" "placement.sh --logs" "rpm.sh" "rpm.sh a b" "test.sh --quick more" "test.sh --long more" "suite.sh none" "try-packages.sh deb nothing" \
 	"viewers.sh x" "gpu.sh --only" "gpu.sh --limit x" "options-document.sh" "format.sh --check none.c" "layers.sh none" \
 	"known-problems.sh none" "rocm-matrix.sh none" "demo.sh none.csv" "dist.sh --sim more" "bench/count.sh a b" "bench/gate.sh --logs x" \
 	"bench/behind.sh --seed" "bench/debts.sh --rounds" "bench/run.sh none"; do

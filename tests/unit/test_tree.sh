@@ -13,7 +13,7 @@ kinds='
 	bench/[a-z]+\.awk
 	\.github/(ISSUE_TEMPLATE|workflows)/[a-z]+\.yml|\.github/[a-z_]+\.md
 	cli/report/d3/(d3\.min\.js|LICENSE|README\.md)|examples/[a-z]+/(README\.md|[a-z]+\.cpp)|tests/apps/[a-z_]+\.cpp
-	tests/fuzz/(seeds/[a-z_]+/[a-z_0-9]+|[a-z_]+\.dict)
+	tests/(repeats|single)|tests/fuzz/(seeds/[a-z_]+/[a-z_0-9]+|[a-z_]+\.dict)
 	cli/report/page/[a-z]+\.(js|css)
 	debian/[a-z.-]+(\.README\.Debian)?|debian/source/format
 	docs/[a-z0-9-]+\.(md|png|1|7)
