@@ -9,9 +9,11 @@ struct ss_options ss_options;
 
 void ss_slow_reasons_add(int more)
 {
+	struct ss_core *core;
+
 	atomic_fetch_add(&ss_slow_reasons, more);
-	if (more > 0 && ss_core)
-		ss_hits_end(ss_core);
+	if (more > 0 && (core = atomic_load_explicit(&ss_hits_core, memory_order_acquire)))
+		ss_hits_end(core);
 }
 
 void ss_state_set(int from, int to)

@@ -98,7 +98,10 @@ static inline bool ss_serving_ended(void)
 {
 	int state = atomic_load_explicit(&ss_state, memory_order_acquire);
 
-	return !ss_tls.depth && (state == SS_EXITING || state == SS_OFF) && ss_core;
+	/* Another thread may be making the core just now, when exit() has ended service before it
+	 * began. */
+	return !ss_tls.depth && (state == SS_EXITING || state == SS_OFF) &&
+	       atomic_load_explicit(&ss_hits_core, memory_order_acquire);
 }
 
 #endif

@@ -215,8 +215,10 @@ bool ss_pass_slow(enum ss_entry_kind kind)
 		return true;
 	switch (atomic_load_explicit(&ss_state, memory_order_acquire)) {
 	case SS_ON: return false;
-	case SS_OFF: return true;
-	case SS_EXITING: return kind != SS_ENTRY_ALWAYS;
+	/* exit() may have ended service while the first thread was still at the start of it, so the
+	 * state does not show that the real functions were found. */
+	case SS_OFF: (void)ss_real_resolve(); return true;
+	case SS_EXITING: (void)ss_real_resolve(); return kind != SS_ENTRY_ALWAYS;
 	default: break;
 	}
 	SS_UNCANCELLED;
