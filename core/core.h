@@ -50,9 +50,9 @@ struct ss_watch {
 	/* A block was handed out (`allocated`), is freed, or goes with its device at a reset: there
 	 * a lock is held, so it calls nothing of the core. With it there are no hits. */
 	void (*block)(bool allocated, const void *ptr, size_t size, const void *stream);
-	/* A thread is about to wait for memory that sleeps (sleep.h). It holds no lock, and this
-	 * returns at once. */
-	void (*wake)(void);
+	/* A thread needs memory that sleeps (sleep.h). It holds no lock. This may wait until the
+	 * memory is awake. False: it will not be, so what the thread does fails. */
+	bool (*wake)(void);
 };
 /* Not thread safe: call it before anything else. The struct is copied. */
 void ss_core_watch(struct ss_core *core, const struct ss_watch *watch);

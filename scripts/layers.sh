@@ -17,7 +17,7 @@ table='
 live    .
 core    /trace /config base range order,backing shelf pool check .
 driver  rocm,fake .
-shim    process check alloc stream share bounds . route
+shim    process sleep check alloc stream share bounds . route
 sim     device hsa hip cuda,libcuda .
 cli     readers,writers,analysis report,convert,check,snapshot .
 '

@@ -13,7 +13,8 @@
  *        GUARD     as SERVE; after exit() has begun after_exit_<name> answers, because the call may
  *                  bring a pool or a block of ours that must not reach the runtime, or because it
  *                  destroys streams
- *        SUBMIT    as SERVE, for a call that puts work on a device (process/submit_gate.h)
+ *        SUBMIT    as SERVE, for a call that puts work on a device, or begins a capture
+ *                  (process/submit_gate.h)
  *        WATCH     the handler makes the real call and does something before and after it
  *        ERROR     the handler reports the last error; the call is too harmless to start the shim
  *        Kinds without one make the real call after something that `extra` parameterizes:
@@ -475,11 +476,11 @@
 	  (hipCtx_t peer, unsigned int flags), (peer, flags)) \
 	E(PASS, 0, hipCtxDisablePeerAccess, 402, 502, (hipCtx_t peer), (peer)) \
 	/* ---- stream capture: stream/capture.c ---- */ \
-	E(WATCH, 0, hipStreamBeginCapture, 403, 502, \
+	E(SUBMIT, 0, hipStreamBeginCapture, 403, 502, \
 	  (hipStream_t stream, hipStreamCaptureMode mode), (stream, mode)) \
-	E(WATCH, 0, hipStreamBeginCapture_spt, 503, 507, \
+	E(SUBMIT, 0, hipStreamBeginCapture_spt, 503, 507, \
 	  (hipStream_t stream, hipStreamCaptureMode mode), (stream, mode)) \
-	E(WATCH, 0, hipStreamBeginCaptureToGraph, 601, 604, \
+	E(SUBMIT, 0, hipStreamBeginCaptureToGraph, 601, 604, \
 	  (hipStream_t stream, hipGraph_t graph, const hipGraphNode_t *deps, \
 	   const SS_EDGE_DATA *data, size_t count, hipStreamCaptureMode mode), \
 	  (stream, graph, deps, data, count, mode)) \
@@ -498,14 +499,14 @@
 	E(PINNED, *ptr, hipMemAllocHost, 402, 502, (void **ptr, size_t size), (ptr, size)) \
 	E(PINNED, ptr, hipHostRegister, 402, 502, \
 	  (void *ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
-	E(WATCH, 0, hipLaunchHostFunc, 503, 507, \
+	E(SUBMIT, 0, hipLaunchHostFunc, 503, 507, \
 	  (hipStream_t stream, hipHostFn_t fn, void *data), (stream, fn, data)) \
-	E(WATCH, 0, hipLaunchHostFunc_spt, 503, 507, \
+	E(SUBMIT, 0, hipLaunchHostFunc_spt, 503, 507, \
 	  (hipStream_t stream, hipHostFn_t fn, void *data), (stream, fn, data)) \
-	E(WATCH, 0, hipStreamAddCallback, 402, 502, \
+	E(SUBMIT, 0, hipStreamAddCallback, 402, 502, \
 	  (hipStream_t stream, hipStreamCallback_t fn, void *data, unsigned int flags), \
 	  (stream, fn, data, flags)) \
-	E(WATCH, 0, hipStreamAddCallback_spt, 503, 507, \
+	E(SUBMIT, 0, hipStreamAddCallback_spt, 503, 507, \
 	  (hipStream_t stream, hipStreamCallback_t fn, void *data, unsigned int flags), \
 	  (stream, fn, data, flags)) \
 	E(OBSERVER, SS_OBSERVER_IPC, hipMemExportToShareableHandle, 501, 502, \

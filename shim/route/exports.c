@@ -60,15 +60,22 @@
 			return after_exit_##name args; \
 		CHECKED(name, do_##name args) \
 	}
+/* The gate was not passed. */
+static __attribute__((noinline, cold)) hipError_t gate_refused(enum ss_gate gate)
+{
+	return gate == SS_GATE_SHUT ? hipErrorDeinitialized : ss_fail(hipErrorOutOfMemory);
+}
+
 /* A call that may put work on a device, which is refused once the gate is shut. `open` is the call
  * if the gate is open. */
 #define EXPORT_GATED(name, params, args) \
 	hipError_t name params \
 	{ \
 		enum ss_gate gate = ss_gate_enter(); \
-		hipError_t err = hipErrorDeinitialized; \
-		if (likely(gate != SS_GATE_SHUT)) \
-			err = open_##name args; \
+		hipError_t err; \
+		if (unlikely(gate < SS_GATE_OPEN)) \
+			return gate_refused(gate); \
+		err = open_##name args; \
 		ss_gate_leave(gate); \
 		return err; \
 	}

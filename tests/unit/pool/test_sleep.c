@@ -171,9 +171,10 @@ static const struct ss_sleep_store store = {
 
 /* ---- a process ----------------------------------------------------------------------------- */
 
-static void wake_please(void)
+static bool wake_please(void)
 {
 	atomic_store(&wake_wanted, true);
+	return true;
 }
 
 static void begin(bool prefix, char **env)
@@ -474,10 +475,11 @@ static void test_growth_wakes(void **state)
 static atomic_bool over;
 static atomic_uint waits; /* how often a thread asked to wake */
 
-static void count_wait(void)
+static bool count_wait(void)
 {
 	atomic_fetch_add(&waits, 1);
 	atomic_store(&wake_wanted, true);
+	return true;
 }
 
 static void *work(void *arg)
