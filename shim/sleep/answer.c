@@ -63,13 +63,10 @@ void ss_sleep_answer(const struct ss_sleep_request *request, const struct ss_liv
 	ss_sleep_futex_wake(&page->done);
 }
 
-void ss_sleep_show(bool keeps)
+static void show(enum ss_live_sleep_state state)
 {
-	uint32_t state = atomic_load(&ss_sleep_state);
 	bool now = state == SS_LIVE_ASLEEP || (slept && state == SS_LIVE_WAKING);
 
-	if (!page)
-		return;
 	for (int dev = 0; dev < ss_rocm_devices && dev < (int)SS_LIVE_DEVICES; dev++)
 		atomic_store(&page->asleep[dev], ss_asleep_bytes(ss_core, dev));
 	if (now && !slept) {
@@ -80,9 +77,21 @@ void ss_sleep_show(bool keeps)
 			     (uint32_t)((ss_monotonic_ns() - fell_asleep_ns) / 1000000));
 	}
 	slept = now;
-	atomic_store(&page->held, now && keeps);
 	atomic_store(&page->state, state);
-	ss_sleep_futex_wake(&page->state);
+	ss_sleep_show_keep();
+}
+
+void ss_sleep_enter(enum ss_live_sleep_state state)
+{
+	if (page)
+		show(state);
+	ss_sleep_set_state(state);
+}
+
+void ss_sleep_show_keep(void)
+{
+	if (page)
+		atomic_store(&page->held, slept && ss_sleep_keeps());
 }
 
 void ss_sleep_answers_forked(void)

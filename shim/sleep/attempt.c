@@ -21,6 +21,7 @@
 #include "shim/process/service.h"
 #include "shim/process/sleep_state.h"
 #include "shim/process/submit_gate.h"
+#include "shim/sleep/answer.h"
 #include "shim/sleep/attempt.h"
 #include "shim/sleep/reasons.h"
 #include "shim/sleep/store.h"
@@ -158,7 +159,7 @@ static void awake(void)
 {
 	drop_store();
 	asleep = NULL;
-	ss_sleep_set_state(SS_LIVE_AWAKE);
+	ss_sleep_enter(SS_LIVE_AWAKE);
 	ss_decay_thread_resume();
 }
 
@@ -181,7 +182,7 @@ enum ss_attempt ss_attempt_sleep(unsigned hold_ms, const char *dir, struct ss_li
 		return SS_ATTEMPT_FAILED;
 	ss_decay_thread_pause();
 	ss_sleep_set_hold(hold_ms);
-	ss_sleep_set_state(SS_LIVE_SETTLING);
+	ss_sleep_enter(SS_LIVE_SETTLING);
 	if (settle(hold_ms, out)) {
 		if (ss_sleep_settled()) {
 			out->settle_ms = (uint32_t)(now_ms() - start);
@@ -208,7 +209,7 @@ enum ss_attempt ss_attempt_sleep(unsigned hold_ms, const char *dir, struct ss_li
 			    (unsigned long long)(out->held >> 20),
 			    (unsigned long long)(out->seen >> 20),
 			    (unsigned long long)(out->live >> 20), out->sleep_ms);
-	ss_sleep_set_state(SS_LIVE_ASLEEP);
+	ss_sleep_enter(SS_LIVE_ASLEEP);
 	return SS_ATTEMPT_DONE;
 }
 
@@ -219,14 +220,14 @@ enum ss_attempt ss_attempt_wake(const char **why)
 	uint64_t start = now_ms();
 	enum ss_status s;
 
-	ss_sleep_set_state(SS_LIVE_WAKING);
+	ss_sleep_enter(SS_LIVE_WAKING);
 	s = ss_core_wake(asleep);
 	if (s != SS_OK) {
 		*why = s == SS_ERR_NOMEM       ? "a device has no room for its memory" :
 		       ss_store_why(store)     ? ss_store_why(store) :
 						 "the runtime refused memory";
 		ss_sleep_count_failure();
-		ss_sleep_set_state(SS_LIVE_ASLEEP);
+		ss_sleep_enter(SS_LIVE_ASLEEP);
 		return SS_ATTEMPT_LATER;
 	}
 	awake();

@@ -71,7 +71,7 @@ static bool is_asleep(void)
 static void keep(bool keeps)
 {
 	ss_sleep_set_keep(keeps);
-	ss_sleep_show(keeps);
+	ss_sleep_show_keep();
 }
 
 /* Between begin and end the thread may be in calls of HIP. */
@@ -103,7 +103,6 @@ static enum ss_attempt attempt(const char *store)
 
 	quiet_ms = 0;
 	told_no_room = false;
-	ss_sleep_show(ss_sleep_keeps());
 	return how;
 }
 
@@ -175,7 +174,6 @@ static uint64_t wake(void)
 	work_end();
 	if (how == SS_ATTEMPT_DONE) {
 		ss_sleep_set_keep(false);
-		ss_sleep_show(false);
 		if (wake_asked)
 			ss_sleep_answer(&request, &(struct ss_live_slept){0});
 		wake_asked = false;
