@@ -4,12 +4,13 @@
  * memory, and to take it back. The requests and the answers are in the live pages.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/arguments.h"
 #include "cli/cli.h"
@@ -135,15 +136,52 @@ static bool in_ranks(const struct arguments *a, int32_t rank)
 	return false;
 }
 
+static void add(struct search *s, const char *path, const struct ss_live_name *name,
+		enum ss_live_process state)
+{
+	struct process *more = realloc(s->process, (s->count + 1) * sizeof(*more));
+
+	if (!more) {
+		s->out_of_memory = true;
+		return;
+	}
+	s->process = more;
+	s->process[s->count] = (struct process){.name = *name, .state = state};
+	snprintf(s->process[s->count++].path, sizeof(more->path), "%s", path);
+}
+
+/* A process of this pid namespace is found by its name. (A directory that changes may hide a file
+ * from whoever reads it.) */
+static void find_by_name(struct search *s)
+{
+	struct ss_live_name name;
+	char path[SS_LIVE_PATH];
+	int fd;
+
+	for (size_t i = 0; i < s->a->pids; i++) {
+		if (!ss_live_name_of(s->a->pid[i], &name) ||
+		    !ss_live_path(ss_live_directory(), &name, path))
+			continue;
+		fd = ss_live_open(path, O_RDONLY);
+		if (fd < 0)
+			continue;
+		close(fd);
+		s->found[i] = true;
+		add(s, path, &name, SS_LIVE_RUNS);
+	}
+}
+
 static bool is_wanted(struct search *s, const char *path, const struct ss_live_name *name)
 {
 	const struct arguments *a = s->a;
 
 	for (size_t i = 0; i < a->pids; i++) {
-		if (a->pid[i] == name->pid) {
-			s->found[i] = true;
-			return true;
-		}
+		if (a->pid[i] != name->pid)
+			continue;
+		if (s->found[i])
+			return false; /* by its name; this is the same, or of another namespace */
+		s->found[i] = true;
+		return true;
 	}
 	if ((!a->all && !a->ranks) || ss_live_read(path, &s->page) != SS_LIVE_OK)
 		return false;
@@ -153,19 +191,8 @@ static bool is_wanted(struct search *s, const char *path, const struct ss_live_n
 static void match(const char *path, const struct ss_live_name *name, enum ss_live_process state,
 		  void *arg)
 {
-	struct search *s = arg;
-	struct process *more;
-
-	if (!is_wanted(s, path, name))
-		return;
-	more = realloc(s->process, (s->count + 1) * sizeof(*more));
-	if (!more) {
-		s->out_of_memory = true;
-		return;
-	}
-	s->process = more;
-	s->process[s->count] = (struct process){.name = *name, .state = state};
-	snprintf(s->process[s->count++].path, sizeof(more->path), "%s", path);
+	if (is_wanted(arg, path, name))
+		add(arg, path, name, state);
 }
 
 static void say_missing(const struct arguments *a, uint32_t pid)
@@ -370,6 +397,7 @@ static int run(struct arguments *a)
 		return ss_cli_error("%s: %s: %s", a->name, a->store, strerror(errno));
 	if (a->store[0])
 		a->store = store;
+	find_by_name(&s);
 	if (!ss_live_scan(ss_live_directory(), match, &s))
 		return ss_cli_error("%s: %s: %s", a->name, ss_live_directory(), strerror(errno));
 	if (s.out_of_memory)

@@ -3,6 +3,7 @@
 #ifndef TEST_SLEEP_H
 #define TEST_SLEEP_H
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <spawn.h>
@@ -189,11 +190,31 @@ static inline void kernel_register(const void *kernel, void (*body)(void **), co
 	reg(kernel, body, sizes);
 }
 
+static char live[] = "/tmp/somashim-sleep-XXXXXX";
+static pid_t test_pid;
+
+/* With the page, which the library would remove later. */
+static inline void sleep_test_clean(void)
+{
+	DIR *d = getpid() == test_pid ? opendir(live) : NULL;
+
+	for (struct dirent *e; d && (e = readdir(d));)
+		(void)unlinkat(dirfd(d), e->d_name, 0);
+	if (d) {
+		closedir(d);
+		(void)rmdir(live);
+	}
+}
+
 static inline void sleep_test_begin(int argc, char **argv)
 {
 	if (argc < 2 || !sim_call("somasim_register_kernel_args"))
 		exit(SKIP);
 	somashim = argv[1];
+	/* Of its own, so that the command sees no processes of other tests. */
+	test_pid = getpid();
+	CHECK(mkdtemp(live) && !setenv("SOMASHIM_LIVE", live, 1));
+	atexit(sleep_test_clean);
 	OK(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
 }
 
