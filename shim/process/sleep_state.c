@@ -18,8 +18,7 @@
 #include "shim/process/service.h"
 #include "shim/process/sleep_state.h"
 
-#define SLICE_MS 5         /* of a hold */
-#define MEMORY_SLICE_MS 50 /* of the wait for memory */
+#define SLICE_MS 5 /* of a hold */
 
 _Atomic uint32_t ss_sleep_state;
 atomic_bool ss_sleep_used;
@@ -68,13 +67,13 @@ static void open_gate(void)
 		ss_sleep_futex_wake(&ss_sleep_state);
 }
 
-/* Turns are counted, because the program's clock may stand still. */
+/* Turns and attempts are counted, because the program's clock may stand still. */
 static bool wait_awake(bool for_ever)
 {
 	uint64_t hold = atomic_load(&hold_ms) / SLICE_MS,
-		 limit = ss_options.wake_wait_ms / MEMORY_SLICE_MS + 1;
+		 limit = ss_options.wake_wait_ms / SS_SLEEP_RETRY_MS;
 	uint32_t state, tried = 0;
-	bool waits = false, ok = true, limited;
+	bool waits = false, ok = true;
 
 	while ((state = atomic_load(&ss_sleep_state)) != SS_LIVE_AWAKE) {
 		if (state == SS_LIVE_SETTLING) {
@@ -90,15 +89,12 @@ static bool wait_awake(bool for_ever)
 			atomic_fetch_add(&waiters, 1);
 			ss_sleep_ring();
 		}
-		limited = state == SS_LIVE_ASLEEP && !for_ever && !atomic_load(&keep);
-		if (limited && !limit && atomic_load(&failures) != tried) {
+		if (state == SS_LIVE_ASLEEP && !for_ever && !atomic_load(&keep) &&
+		    atomic_load(&failures) - tried > limit) {
 			ok = false;
 			break;
 		}
-		if (!ss_sleep_futex_wait(&ss_sleep_state, state,
-					 limited ? MEMORY_SLICE_MS : UINT64_MAX) &&
-		    limit)
-			limit--;
+		(void)ss_sleep_futex_wait(&ss_sleep_state, state, UINT64_MAX);
 	}
 	if (waits)
 		atomic_fetch_sub(&waiters, 1);

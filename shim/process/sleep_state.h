@@ -13,6 +13,8 @@
 
 #include "live/page.h"
 
+#define SS_SLEEP_RETRY_MS 20 /* between two attempts to wake */
+
 /* enum ss_live_sleep_state; a futex. A thread that is held changes SETTLING to AWAKE when it was
  * held for long enough. All other changes are made by the thread of shim/sleep/. */
 extern _Atomic uint32_t ss_sleep_state __attribute__((visibility("hidden")));

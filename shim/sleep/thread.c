@@ -30,7 +30,6 @@
 /* Between two attempts the program runs this many times as long as it was held at most, so that it
  * loses a fifth of its time. */
 #define PAUSE_TIMES 4
-#define RETRY_MS 20     /* after there was no room to wake */
 #define IDLE_PARTS 8    /* how often the thread looks while it waits for the program to be idle */
 #define FORK_MS 1000    /* before a fork */
 
@@ -114,7 +113,7 @@ static uint64_t try_to_sleep(void)
 	if (pause_ms)
 		return pause_ms;
 	if (!work_begin())
-		return RETRY_MS;
+		return SS_SLEEP_RETRY_MS;
 	ss_sleep_set_keep(request.command == SS_LIVE_HOLD);
 	how = attempt(request.store);
 	if (how == SS_ATTEMPT_LATER) {
@@ -142,7 +141,7 @@ static uint64_t watch_idle(void)
 		quiet_ms = 0;
 	if (quiet_ms >= ss_options.idle_sleep) {
 		if (!work_begin())
-			return RETRY_MS;
+			return SS_SLEEP_RETRY_MS;
 		hold_ms = HOLD_MS;
 		if (!ss_attempt_would_wait())
 			how = attempt("");
@@ -168,7 +167,7 @@ static uint64_t wake(void)
 	const char *why;
 
 	if (!work_begin())
-		return RETRY_MS;
+		return SS_SLEEP_RETRY_MS;
 	how = ss_attempt_wake(&why);
 	quiet_ms = 0;
 	work_end();
@@ -186,7 +185,7 @@ static uint64_t wake(void)
 		wake_asked = false;
 		fail(&request, why);
 	}
-	return RETRY_MS;
+	return SS_SLEEP_RETRY_MS;
 }
 
 /* ---- requests -------------------------------------------------------------------------- */

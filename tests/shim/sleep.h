@@ -213,7 +213,7 @@ static inline void sleep_test_begin(int argc, char **argv)
 	somashim = argv[1];
 	/* Of its own, so that the command sees no processes of other tests. */
 	test_pid = getpid();
-	CHECK(mkdtemp(live) && !setenv("SOMASHIM_LIVE", live, 1));
+	CHECK(mkdtemp(live) && !setenv("SOMASHIM_LIVE", live, 0));
 	atexit(sleep_test_clean);
 	OK(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
 }
