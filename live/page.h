@@ -116,7 +116,9 @@ struct ss_live_slept {
 	char why[192];  /* text; "" if there is nothing to say */
 };
 
-/* Nobody trusts what the other side wrote. The words `bell` and `done` are futexes that work across
+/* (Readers take a part with another version for one that is not there.)
+ *
+ * Nobody trusts what the other side wrote. The words `bell` and `done` are futexes that work across
  * processes. */
 struct ss_live_sleep {
 	/* The process writes it before anybody reads. */

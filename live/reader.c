@@ -56,6 +56,11 @@ enum ss_live_result ss_live_check(struct ss_live_page *page, size_t size)
 		REPAIR(f->pool[i].name);
 		REPAIR(f->pool[i].backing);
 	}
+	/* An older or a newer somashim has no such part, or another one. */
+	if (page->sleep.version != SS_LIVE_SLEEP_VERSION) {
+		memset(&page->sleep, 0, sizeof(page->sleep));
+		return SS_LIVE_OK;
+	}
 	REPAIR(page->sleep.unable);
 	REPAIR(page->sleep.slept.why);
 	return SS_LIVE_OK;

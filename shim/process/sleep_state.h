@@ -13,7 +13,9 @@
 
 #include "live/page.h"
 
-#define SS_SLEEP_RETRY_MS 20 /* between two attempts to wake */
+/* Between two attempts to wake; some ms more, by the process id, so that two processes which take
+ * half of the memory each do not meet again. */
+#define SS_SLEEP_RETRY_MS 20
 
 /* enum ss_live_sleep_state; a futex. A thread that is held changes SETTLING to AWAKE when it was
  * held for long enough. All other changes are made by the thread of shim/sleep/. */

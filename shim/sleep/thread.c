@@ -185,7 +185,7 @@ static uint64_t wake(void)
 		wake_asked = false;
 		fail(&request, why);
 	}
-	return SS_SLEEP_RETRY_MS;
+	return SS_SLEEP_RETRY_MS + (uint64_t)getpid() % 8;
 }
 
 /* ---- requests -------------------------------------------------------------------------- */
