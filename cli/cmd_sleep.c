@@ -52,7 +52,8 @@ enum { OPTION_ALL = 256, OPTION_RANK, OPTION_STORE };
 static const struct argp_option sleep_options[] = {
 	COMMON_OPTIONS,
 	{"hold", 'H', NULL, 0,
-	 "Sleep until `somashim wake': calls that need the device wait (default: the next such call "
+	 "Sleep until `somashim wake': calls that need the device wait (default: the next such "
+	 "call "
 	 "wakes the process)",
 	 0},
 	{"store", OPTION_STORE, "DIR", 0,
@@ -71,8 +72,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPTION_RANK:
 		if (a->ranks == MOST)
 			argp_error(state, "too many ranks");
-		a->rank[a->ranks++] =
-			(int32_t)ss_arguments_number(state, "--rank", arg, INT32_MAX);
+		a->rank[a->ranks++] = (int32_t)ss_arguments_number(state, "--rank", arg, INT32_MAX);
 		return 0;
 	case OPTION_STORE: a->store = arg; return 0;
 	case 't':
@@ -97,8 +97,10 @@ static const struct argp sleep_argp = {
 	.parser = parse,
 	.children = ss_arguments_common,
 	.args_doc = "[PID...]",
-	.doc = "Has running programs give the device memory of their pools to others. Their contents "
-	       "are kept, and the next call of a program that needs the device takes the memory back "
+	.doc = "Has running programs give the device memory of their pools to others. Their "
+	       "contents "
+	       "are kept, and the next call of a program that needs the device takes the memory "
+	       "back "
 	       "at the same addresses. The program must run with SOMASHIM_SLEEP=pools.",
 };
 static const struct argp wake_argp = {

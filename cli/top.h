@@ -50,7 +50,7 @@ struct ss_top_device {
 	char pci[20]; /* or "device N" where the address is unknown */
 	size_t processes;
 	uint64_t total, used, reserved, in_flight;
-	uint64_t asleep; /* of `reserved`; the device has it */
+	uint64_t asleep;       /* of `reserved`; the device has it */
 	uint64_t kernel, rest; /* of processes of which the kernel says it; 0: of none */
 };
 /* Fills `out` and returns the number of devices. */

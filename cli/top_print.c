@@ -28,19 +28,16 @@ static void print_pool(const struct ss_top_process *p, const struct ss_live_pool
 	       (unsigned long long)pool->counts.allocations, p->age);
 }
 
-/* A row like that of a pool for the part of the pools that sleeps, and for each kind of memory outside
- * of the pools. */
+/* A row like that of a pool for the part of the pools that sleeps, and for each kind of memory
+ * outside of the pools. */
 static void print_outside(const struct ss_top_process *p, const struct ss_live_device *d)
 {
 	const struct {
 		const char *name;
 		uint64_t bytes;
-	} row[] = {{"(asleep)", ss_top_asleep(p, d)},
-		   {"(managed)", d->managed},
-		   {"(host)", d->host},
-		   {"(arrays)", d->arrays},
-		   {"(runtime)", d->runtime},
-		   {"(rest)", d->rest}};
+	} row[] = {
+		{"(asleep)", ss_top_asleep(p, d)}, {"(managed)", d->managed}, {"(host)", d->host},
+		{"(arrays)", d->arrays},           {"(runtime)", d->runtime}, {"(rest)", d->rest}};
 	char device[20], size[16];
 
 	snprintf(device, sizeof(device), "device %u", d->ordinal);
@@ -165,10 +162,10 @@ static json_t *pack_device(const struct ss_top_process *p, const struct ss_live_
 		integer(d->total), "limit",
 		d->limit ? json_integer(integer(d->limit)) : json_null(), "used", integer(d->used),
 		"reserved", integer(d->reserved), "in_flight", integer(d->in_flight), "asleep",
-		integer(ss_top_asleep(p, d)), "managed",
-		integer(d->managed), "host", integer(d->host), "arrays", integer(d->arrays),
-		"runtime", integer(d->runtime), "kernel", known(d->kernel, d->kernel), "rest",
-		known(d->kernel, d->rest), "ended_pools", (int)d->ended_pools, "ended_allocations",
+		integer(ss_top_asleep(p, d)), "managed", integer(d->managed), "host",
+		integer(d->host), "arrays", integer(d->arrays), "runtime", integer(d->runtime),
+		"kernel", known(d->kernel, d->kernel), "rest", known(d->kernel, d->rest),
+		"ended_pools", (int)d->ended_pools, "ended_allocations",
 		integer(d->ended.allocations), "ended_frees", integer(d->ended.frees), "pools",
 		pools);
 }
@@ -217,9 +214,9 @@ int ss_top_print_json(const struct ss_top_sample *s, const char *directory)
 			json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "device", d->pci,
 				  "processes", (json_int_t)d->processes, "total", integer(d->total),
 				  "used", integer(d->used), "reserved", integer(d->reserved),
-				  "in_flight", integer(d->in_flight), "asleep",
-				  integer(d->asleep), "kernel",
-				  known(d->kernel, d->kernel), "rest", known(d->kernel, d->rest)));
+				  "in_flight", integer(d->in_flight), "asleep", integer(d->asleep),
+				  "kernel", known(d->kernel, d->kernel), "rest",
+				  known(d->kernel, d->rest)));
 	}
 	return ss_json_print(json_pack("{s:i, s:o, s:o, s:o}", "version", 1, "directory",
 				       ss_json_text(directory), "processes", processes, "devices",

@@ -76,9 +76,9 @@ struct ss_options {
 	bool backing_by_sleep; /* `backing` is vmm because of `sleep` */
 	uint64_t idle_sleep;   /* ms without work after which the process sleeps; 0 = never */
 	uint64_t wake_wait_ms; /* longest wait of a call for memory to wake with */
-	int check;       /* enum ss_check_tools */
-	int check_races; /* enum ss_check_races */
-	int check_api;   /* enum ss_check_api */
+	int check;             /* enum ss_check_tools */
+	int check_races;       /* enum ss_check_races */
+	int check_api;         /* enum ss_check_api */
 	bool check_possible;
 	char check_kernel[512];      /* the kernels that are checked; "" = all */
 	uint64_t check_init_percent; /* percent of a copy, for the tool init */

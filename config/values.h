@@ -14,7 +14,8 @@ struct ss_amount;
  * Returns the text after the number. */
 const char *ss_parse_decimal(const char *s, uint64_t *whole, uint64_t *frac);
 bool ss_parse_size(const char *s, uint64_t *out);
-/* A time in ms, at most SS_FOR_EVER_MS: "30" and "30s" are seconds; "500ms", "5m", "1.5h", "off". */
+/* A time in ms, at most SS_FOR_EVER_MS: "30" and "30s" are seconds; "500ms", "5m", "1.5h",
+ * "off". */
 bool ss_parse_time(const char *s, uint64_t *out);
 bool ss_parse_bool(const char *s, bool *out);
 /* The devices of the entries that were read so far. */

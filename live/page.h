@@ -82,7 +82,8 @@ struct ss_live_identity {
 
 /* ---- sleep ---------------------------------------------------------------- */
 
-#define SS_LIVE_SLEEP_VERSION 1u /* grows when the layout changes; 0: the process has no such part */
+/* Grows when the layout changes; 0: the process has no such part */
+#define SS_LIVE_SLEEP_VERSION 1u
 #define SS_LIVE_STORE 512        /* bytes of the path of a directory */
 
 enum ss_live_sleep_command {
@@ -125,8 +126,8 @@ struct ss_live_sleep {
 	_Atomic uint32_t version;
 	_Atomic uint32_t able; /* 1: the process answers requests */
 	char unable[120];      /* why not */
-	/* Clients write these, under a lock on these bytes of the file; `wanted` last. Then the bell
-	 * changes and is woken. */
+	/* Clients write these, under a lock on these bytes of the file; `wanted` last. Then the
+	 * bell changes and is woken. */
 	_Alignas(64) _Atomic uint32_t wanted;
 	_Atomic uint32_t bell;
 	uint32_t patience_ms;      /* the time after which the process gives up */

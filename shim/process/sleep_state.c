@@ -2,9 +2,9 @@
 /*
  * The state between awake and asleep, and the threads that wait for the process to wake.
  *
- * A thread that is held in SETTLING may be what a device waits for, by a value, a host function or a
- * lock. So after the hold it opens the gate again, and the attempt to sleep is over. From COPYING on
- * the devices have nothing to do, so nothing can wait for a thread that is held.
+ * A thread that is held in SETTLING may be what a device waits for, by a value, a host function or
+ * a lock. So after the hold it opens the gate again, and the attempt to sleep is over. From COPYING
+ * on the devices have nothing to do, so nothing can wait for a thread that is held.
  *
  * Locks: none. The state and the bell are futexes.
  */

@@ -2,7 +2,8 @@
 /*
  * Is the process awake? The state that the thread of shim/sleep/ changes, and the threads of the
  * program that wait for it: at the gate of calls that put work on a device (submit_gate.h), and
- * where memory is mapped (watch.wake of core.h). Without SOMASHIM_SLEEP the process is awake, always.
+ * where memory is mapped (watch.wake of core.h). Without SOMASHIM_SLEEP the process is awake,
+ * always.
  */
 #ifndef SS_SHIM_SLEEP_STATE_H
 #define SS_SHIM_SLEEP_STATE_H

@@ -63,8 +63,8 @@ static void create(int devices)
 	}
 	for (int i = 0; i < devices; i++) {
 		if (!ss_rocm_usable(i, backing, &why) && ss_options.backing_by_sleep)
-			ss_shim_log("device %d: SOMASHIM_SLEEP=pools: its pools cannot sleep: %s", i,
-				    why);
+			ss_shim_log("device %d: SOMASHIM_SLEEP=pools: its pools cannot sleep: %s",
+				    i, why);
 		else if (!ss_rocm_usable(i, backing, &why))
 			ss_shim_log("device %d: SOMASHIM_BACKING=%s is not used, but hip: %s", i,
 				    ss_backing_name(backing), why);

@@ -223,9 +223,9 @@ enum ss_attempt ss_attempt_wake(const char **why)
 	ss_sleep_enter(SS_LIVE_WAKING);
 	s = ss_core_wake(asleep);
 	if (s != SS_OK) {
-		*why = s == SS_ERR_NOMEM       ? "a device has no room for its memory" :
-		       ss_store_why(store)     ? ss_store_why(store) :
-						 "the runtime refused memory";
+		*why = s == SS_ERR_NOMEM   ? "a device has no room for its memory" :
+		       ss_store_why(store) ? ss_store_why(store) :
+					     "the runtime refused memory";
 		ss_sleep_count_failure();
 		ss_sleep_enter(SS_LIVE_ASLEEP);
 		return SS_ATTEMPT_LATER;

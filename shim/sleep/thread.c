@@ -157,8 +157,7 @@ static uint64_t watch_idle(void)
 
 static bool must_wake(void)
 {
-	return wake_asked ||
-	       (ss_sleep_waiters() && (!ss_sleep_keeps() || atomic_load(&exiting)));
+	return wake_asked || (ss_sleep_waiters() && (!ss_sleep_keeps() || atomic_load(&exiting)));
 }
 
 static uint64_t wake(void)

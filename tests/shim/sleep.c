@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `somashim sleep' and `somashim wake': what the command says, what the device has back, which calls
- * wake, which are held, and that no byte is lost.
+ * `somashim sleep' and `somashim wake': what the command says, what the device has back, which
+ * calls wake, which are held, and that no byte is lost.
  *
  *   shim_sleep SOMASHIM CASE
  */
@@ -105,7 +105,8 @@ static void nap(void)
 	CHECK(!strstr(said, "awake again"));
 	CHECK(state_now() == SS_LIVE_ASLEEP);
 	/* (The device may count a little more for a chunk than its size.) */
-	CHECK(device_free(0) >= free_before + held && device_free(0) < free_before + held + 2 * MIB);
+	CHECK(device_free(0) >= free_before + held &&
+	      device_free(0) < free_before + held + 2 * MIB);
 	CHECK(atomic_load(&page_of_ours()->sleep.asleep[0]) == held);
 	/* The statistics are as if the process were awake. */
 	CHECK(reserved() == held);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What happens to a process that sleeps: it is idle for long, forks, ends, resets a device, or finds
- * no memory to wake with.
+ * What happens to a process that sleeps: it is idle for long, forks, ends, resets a device, or
+ * finds no memory to wake with.
  *
  *   shim_sleep_life SOMASHIM CASE
  */
@@ -97,7 +97,8 @@ static void exits(bool hold)
 	exit(0);
 }
 
-/* ---- reset ------------------------------------------------------------------------------------ */
+/* ---- reset
+ * ------------------------------------------------------------------------------------ */
 
 static void *resets(void *arg)
 {
@@ -121,7 +122,8 @@ static void reset(void)
 	CHECK(whole(kept, KEPT, 2));
 }
 
-/* ---- no memory to wake with (SOMASIM_VRAM=256M, SOMASHIM_WAKE_WAIT_MS=100) ---------------------- */
+/* ---- no memory to wake with (SOMASIM_VRAM=256M, SOMASHIM_WAKE_WAIT_MS=100)
+ * ---------------------- */
 
 static atomic_int got = -1;
 
@@ -160,7 +162,8 @@ static void no_memory(void)
 	CHECK(!atomic_load(&got) && state_now() == SS_LIVE_AWAKE);
 }
 
-/* The driver refuses calls now and then (SOMASIM_FAIL): bytes that it refused stay, and none is lost. */
+/* The driver refuses calls now and then (SOMASIM_FAIL): bytes that it refused stay, and none is
+ * lost. */
 static void refused(void)
 {
 	kept = block(KEPT, 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The devices are to become idle while threads are held: whoever a device waits for is let go, work
- * that does not end and captures are reasons to refuse, and a client that dies leaves nothing behind
- * but a hold.
+ * that does not end and captures are reasons to refuse, and a client that dies leaves nothing
+ * behind but a hold.
  *
  *   shim_sleep_waits SOMASHIM CASE
  */
@@ -235,9 +235,9 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} cases[] = {{"value", value},       {"host_function", host_function},
-		     {"busy", busy},         {"captures", captures},
-		     {"client", client},     {"hostile", hostile}};
+	} cases[] = {{"value", value},   {"host_function", host_function},
+		     {"busy", busy},     {"captures", captures},
+		     {"client", client}, {"hostile", hostile}};
 
 	sleep_test_begin(argc, argv);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
