@@ -292,8 +292,10 @@ static inline int ss_code_device(const void *image, const char *path)
 
 #define NODE_EXCEEDS(exceeds, told) exceeds
 #define NODE_TOLD(exceeds, told) told
+/* The runtime looks up what the pointers of a node are, so their memory must be mapped: these two pass
+ * the gate. */
 #define EXPORT_NODE(extra, name, params, args) \
-	hipError_t name params \
+	static inline hipError_t open_##name params \
 	{ \
 		hipError_t err; \
 		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
@@ -308,15 +310,17 @@ static inline int ss_code_device(const void *image, const char *path)
 		TOLD(NODE_TOLD extra); \
 		CHECKED_END(err); \
 		return ss_result(err); \
-	}
+	} \
+	EXPORT_GATED(name, params, args)
 #define EXPORT_INSTANTIATE(extra, name, params, args) \
 	static inline hipError_t make_##name params BODY_MEMORY((void)0, HERE, name, args) \
-	hipError_t name params \
+	static inline hipError_t open_##name params \
 	{ \
 		hipError_t err = make_##name args; \
 		TOLD(extra); \
 		return err; \
-	}
+	} \
+	EXPORT_GATED(name, params, args)
 
 #define EXPORT(kind, extra, name, params, args) EXPORT_##kind(extra, name, params, args)
 #define E(kind, extra, name, node, since, params, args) EXPORT(kind, extra, name, params, args)

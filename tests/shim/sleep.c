@@ -89,7 +89,13 @@ static void nap(void)
 {
 	uint64_t free_before, held, maps;
 	size_t info[2], info_asleep[2], total;
+	hipPointerAttribute_t attributes;
 	hipMemPool_t pool;
+	hipGraph_t made;
+	hipGraphNode_t node;
+	hipDeviceptr_t base;
+	size_t size;
+	static char word[4];
 	void *p;
 
 	blocks_make();
@@ -144,6 +150,16 @@ static void nap(void)
 	COMMAND(0, "sleep", own_pid());
 	follow_launch();
 	blocks_check(4, true);
+	/* Calls that ask what a pointer is are answered; a node of a graph needs the memory. */
+	COMMAND(0, "sleep", own_pid());
+	OK(hipPointerGetAttributes(&attributes, blocks[2]));
+	OK(hipMemGetAddressRange(&base, &size, blocks[2]));
+	CHECK(base == blocks[2] && size == size_of[2] && state_now() == SS_LIVE_ASLEEP);
+	OK(hipGraphCreate(&made, 0));
+	OK(hipGraphAddMemcpyNode1D(&node, made, NULL, 0, blocks[2], word, 4,
+				   hipMemcpyHostToDevice));
+	CHECK(state_now() == SS_LIVE_AWAKE);
+	OK(hipGraphDestroy(made));
 	COMMAND(0, "sleep", own_pid());
 	OK(hipMallocAsync(&p, 100 * MIB, stream)); /* has to map */
 	CHECK(state_now() == SS_LIVE_AWAKE);
