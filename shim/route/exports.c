@@ -292,8 +292,8 @@ static inline int ss_code_device(const void *image, const char *path)
 
 #define NODE_EXCEEDS(exceeds, told) exceeds
 #define NODE_TOLD(exceeds, told) told
-/* The runtime looks up what the pointers of a node are, so their memory must be mapped: these two pass
- * the gate. */
+/* The runtime looks up what the pointers of a node are, so their memory must be mapped: these two
+ * pass the gate. */
 #define EXPORT_NODE(extra, name, params, args) \
 	static inline hipError_t open_##name params \
 	{ \
