@@ -31,12 +31,13 @@
  * loses a fifth of its time. */
 #define PAUSE_TIMES 4
 #define IDLE_PARTS 8    /* how often the thread looks while it waits for the program to be idle */
-#define FORK_MS 1000    /* before a fork */
+#define FORK_MS 1000    /* limit of the wait for this thread before a fork, and at the end */
 
 static atomic_bool exiting, stopped, working;
 static atomic_int paused;
 static bool started;
 static pthread_t thread;
+static pid_t owner; /* the process that has the thread */
 
 /* Of the thread alone. */
 static struct ss_sleep_request request; /* that is not answered; `asked` */
@@ -316,10 +317,15 @@ static void at_exit(void)
 
 static void finish(void)
 {
-	if (!started || atomic_exchange(&stopped, true))
+	struct timespec end;
+
+	/* (A child by a fork that libc does not know of has no thread.) */
+	if (!started || owner != getpid() || atomic_exchange(&stopped, true))
 		return;
 	ss_sleep_ring();
-	wait_for_thread(FORK_MS);
+	clock_gettime(CLOCK_REALTIME, &end); /* the wait function takes this clock */
+	end.tv_sec += FORK_MS / 1000;
+	(void)pthread_timedjoin_np(thread, NULL, &end);
 }
 
 static bool start_thread(void)
@@ -346,6 +352,7 @@ static void start(void)
 	shown = ss_sleep_answers_start(NULL);
 	if (!shown && !ss_options.idle_sleep)
 		ss_shim_log("SOMASHIM_SLEEP: without SOMASHIM_LIVE nobody can ask for sleep");
+	owner = getpid();
 	started = start_thread();
 	if (!started) {
 		(void)ss_sleep_answers_start("it has no thread for sleep");
