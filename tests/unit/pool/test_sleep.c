@@ -47,7 +47,7 @@ static uint64_t next_value = 1;
 
 static char *end_of(const struct block *b, int end)
 {
-	return (char *)b->p + (end ? b->size - 8 : 0);
+	return b->p ? (char *)b->p + (end ? b->size - 8 : 0) : NULL;
 }
 
 static void take(struct block *b, int dev, uint64_t size)
