@@ -49,7 +49,8 @@ static void release_idle(struct ss_pool *pool)
 		(void)ss_memory_release(&pool->mem, 0, UINT64_MAX);
 }
 
-/* A thread may just be making the pool's first memory, so the pool is claimed before it is asked. */
+/* A thread may just be making the pool's first memory, so the pool is claimed before it is
+ * asked. */
 static bool enter(struct ss_pool *pool)
 {
 	if (!ss_memory_claim(&pool->mem, true, NULL))
