@@ -14,6 +14,8 @@ int ss_cmd_record(int argc, char **argv);
 int ss_cmd_replay(int argc, char **argv);
 int ss_cmd_report(int argc, char **argv);
 int ss_cmd_run(int argc, char **argv);
+int ss_cmd_sleep(int argc, char **argv);
 int ss_cmd_top(int argc, char **argv);
+int ss_cmd_wake(int argc, char **argv);
 
 #endif

@@ -127,7 +127,9 @@ static bool nap(struct ss_deadline *d)
 static int lock_page(const char *path, struct ss_deadline d)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	/* Requests to sleep have a lock of their own behind this part. */
+	struct flock whole = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = (off_t)SS_LIVE_SIZE};
 
 	/* A kernel that does not know such locks lets everybody dump. */
 	while (fd >= 0 && fcntl(fd, F_OFD_SETLK, &whole) != 0 && errno != EINVAL) {

@@ -22,6 +22,8 @@ static const struct command {
 	{"check", ss_cmd_check, "run a program and find errors in its use of device memory"},
 	{"top", ss_cmd_top, "show what running programs hold of each device"},
 	{"dump", ss_cmd_dump, "print statistics and live blocks of a running program"},
+	{"sleep", ss_cmd_sleep, "have running programs lend their device memory to others"},
+	{"wake", ss_cmd_wake, "have them take it back"},
 	{"replay", ss_cmd_replay, "run an allocation log on the pools, without a device"},
 	{"report", ss_cmd_report, "show what recordings say about device memory"},
 	{"convert", ss_cmd_convert, "write a recording in the format of another program"},

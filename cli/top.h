@@ -50,10 +50,14 @@ struct ss_top_device {
 	char pci[20]; /* or "device N" where the address is unknown */
 	size_t processes;
 	uint64_t total, used, reserved, in_flight;
+	uint64_t asleep;       /* of `reserved`; the device has it */
 	uint64_t kernel, rest; /* of processes of which the kernel says it; 0: of none */
 };
 /* Fills `out` and returns the number of devices. */
 size_t ss_top_devices(const struct ss_top_sample *sample, struct ss_top_device *out, size_t room);
+
+/* Bytes of the pools of the process that sleep, of a device of its page. */
+uint64_t ss_top_asleep(const struct ss_top_process *p, const struct ss_live_device *d);
 
 /* The reason why a process has no figures, as text. */
 const char *ss_top_problem(enum ss_live_result result);

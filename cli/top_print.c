@@ -28,17 +28,16 @@ static void print_pool(const struct ss_top_process *p, const struct ss_live_pool
 	       (unsigned long long)pool->counts.allocations, p->age);
 }
 
-/* A row like that of a pool for each kind of memory outside of the pools. */
+/* A row like that of a pool for the part of the pools that sleeps, and for each kind of memory
+ * outside of the pools. */
 static void print_outside(const struct ss_top_process *p, const struct ss_live_device *d)
 {
 	const struct {
 		const char *name;
 		uint64_t bytes;
-	} row[] = {{"(managed)", d->managed},
-		   {"(host)", d->host},
-		   {"(arrays)", d->arrays},
-		   {"(runtime)", d->runtime},
-		   {"(rest)", d->rest}};
+	} row[] = {
+		{"(asleep)", ss_top_asleep(p, d)}, {"(managed)", d->managed}, {"(host)", d->host},
+		{"(arrays)", d->arrays},           {"(runtime)", d->runtime}, {"(rest)", d->rest}};
 	char device[20], size[16];
 
 	snprintf(device, sizeof(device), "device %u", d->ordinal);
@@ -86,6 +85,8 @@ int ss_top_print_text(const struct ss_top_sample *s, const struct ss_top_filter 
 			       ss_size_text(devices[i].kernel, size[0]),
 			       ss_size_text(devices[i].rest, size[1]));
 		}
+		if (devices[i].asleep)
+			printf("; %s asleep", ss_size_text(devices[i].asleep, size[0]));
 		printf("\n");
 	}
 	printf("%8s %5s %-15s %-12s %-10s %10s %10s %10s %10s %10s %12s %9s\n", "PID", "RANK",
@@ -146,23 +147,25 @@ static json_t *known(uint64_t kernel, uint64_t n)
 	return kernel ? json_integer(integer(n)) : json_null();
 }
 
-static json_t *pack_device(const struct ss_live_figures *f, const struct ss_live_device *d)
+static json_t *pack_device(const struct ss_top_process *p, const struct ss_live_device *d)
 {
+	const struct ss_live_figures *f = &p->page.figures;
 	json_t *pools = json_array();
 
 	for (uint32_t i = 0; i < f->pool_count; i++)
 		if (f->pool[i].device == d->ordinal)
 			json_array_append_new(pools, pack_pool(&f->pool[i]));
 	return json_pack(
-		"{s:i, s:o, s:s, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:i, "
+		"{s:i, s:o, s:s, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:i, "
 		"s:I, s:I, s:o}",
 		"ordinal", (int)d->ordinal, "pci", optional_text(d->pci), "name", d->name, "total",
 		integer(d->total), "limit",
 		d->limit ? json_integer(integer(d->limit)) : json_null(), "used", integer(d->used),
-		"reserved", integer(d->reserved), "in_flight", integer(d->in_flight), "managed",
-		integer(d->managed), "host", integer(d->host), "arrays", integer(d->arrays),
-		"runtime", integer(d->runtime), "kernel", known(d->kernel, d->kernel), "rest",
-		known(d->kernel, d->rest), "ended_pools", (int)d->ended_pools, "ended_allocations",
+		"reserved", integer(d->reserved), "in_flight", integer(d->in_flight), "asleep",
+		integer(ss_top_asleep(p, d)), "managed", integer(d->managed), "host",
+		integer(d->host), "arrays", integer(d->arrays), "runtime", integer(d->runtime),
+		"kernel", known(d->kernel, d->kernel), "rest", known(d->kernel, d->rest),
+		"ended_pools", (int)d->ended_pools, "ended_allocations",
 		integer(d->ended.allocations), "ended_frees", integer(d->ended.frees), "pools",
 		pools);
 }
@@ -179,7 +182,7 @@ static json_t *pack_process(const struct ss_top_process *p)
 	}
 	devices = json_array();
 	for (uint32_t i = 0; i < f->device_count; i++)
-		json_array_append_new(devices, pack_device(f, &f->device[i]));
+		json_array_append_new(devices, pack_device(p, &f->device[i]));
 	return json_pack(
 		"{s:I, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o,"
 		" s:I, s:o, s:I, s:I, s:I, s:o}",
@@ -208,11 +211,12 @@ int ss_top_print_json(const struct ss_top_sample *s, const char *directory)
 		const struct ss_top_device *d = &devices[i];
 		json_array_append_new(
 			sums,
-			json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "device", d->pci,
+			json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "device", d->pci,
 				  "processes", (json_int_t)d->processes, "total", integer(d->total),
 				  "used", integer(d->used), "reserved", integer(d->reserved),
-				  "in_flight", integer(d->in_flight), "kernel",
-				  known(d->kernel, d->kernel), "rest", known(d->kernel, d->rest)));
+				  "in_flight", integer(d->in_flight), "asleep", integer(d->asleep),
+				  "kernel", known(d->kernel, d->kernel), "rest",
+				  known(d->kernel, d->rest)));
 	}
 	return ss_json_print(json_pack("{s:i, s:o, s:o, s:o}", "version", 1, "directory",
 				       ss_json_text(directory), "processes", processes, "devices",

@@ -208,7 +208,7 @@ const struct ss_live_device *ss_top_device(const struct ss_live_figures *f, uint
 }
 
 static void add_device(struct ss_top_device *out, size_t room, size_t *count,
-		       const struct ss_live_device *d)
+		       const struct ss_live_device *d, uint64_t asleep)
 {
 	char pci[sizeof(out->pci)];
 	size_t i = 0;
@@ -229,8 +229,14 @@ static void add_device(struct ss_top_device *out, size_t room, size_t *count,
 	out[i].used += d->used;
 	out[i].reserved += d->reserved;
 	out[i].in_flight += d->in_flight;
+	out[i].asleep += asleep;
 	out[i].kernel += d->kernel;
 	out[i].rest += d->rest;
+}
+
+uint64_t ss_top_asleep(const struct ss_top_process *p, const struct ss_live_device *d)
+{
+	return d->ordinal < SS_LIVE_DEVICES ? atomic_load(&p->page.sleep.asleep[d->ordinal]) : 0;
 }
 
 size_t ss_top_devices(const struct ss_top_sample *s, struct ss_top_device *out, size_t room)
@@ -241,7 +247,8 @@ size_t ss_top_devices(const struct ss_top_sample *s, struct ss_top_device *out, 
 		const struct ss_live_figures *f = &s->process[i]->page.figures;
 		for (uint32_t k = 0; s->process[i]->result == SS_LIVE_OK && k < f->device_count;
 		     k++)
-			add_device(out, room, &count, &f->device[k]);
+			add_device(out, room, &count, &f->device[k],
+				   ss_top_asleep(s->process[i], &f->device[k]));
 	}
 	return count;
 }

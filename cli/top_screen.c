@@ -242,6 +242,10 @@ static void draw_device(int y, const struct ss_top_device *d)
 	append(line, width, part);
 	snprintf(part, sizeof(part), ", in flight %s", ss_size_text(d->in_flight, size));
 	append(line, width, part);
+	if (d->asleep) {
+		snprintf(part, sizeof(part), ", asleep %s", ss_size_text(d->asleep, size));
+		append(line, width, part);
+	}
 	if (d->kernel) {
 		snprintf(part, sizeof(part), ", outside of the pools %s",
 			 ss_size_text(d->rest, size));

@@ -27,6 +27,7 @@ enum type {
 	T_BOOL,
 	T_SWITCH,     /* int: 0 or 1, as a T_BOOL, or 2, the third of `values` */
 	T_MS,         /* uint64_t milliseconds */
+	T_TIME,       /* the same, as seconds or with a unit: 30, 500ms, 5m, 1h */
 	T_SIZE,       /* uint64_t bytes, "off" = 0 */
 	T_POWER,      /* T_SIZE that must be a power of two */
 	T_PERCENT,    /* uint64_t, 1 to 100 */
@@ -45,6 +46,9 @@ struct option {
 	const char *values; /* T_ENUM: names in the order of the enum */
 	const char *help;
 };
+
+/* Values of BACKING, as enum ss_backing of core/driver.h numbers them. */
+enum { SS_OPTION_AUTO = 0, SS_OPTION_VMM = 3 };
 
 #define AT(field) offsetof(struct ss_options, field)
 
@@ -76,6 +80,13 @@ static const struct option table[] = {
 	 "alignment of blocks of at least this size; 0 = off"},
 	{"IPC_WHOLE", T_SIZE, AT(ipc_whole), "0", NULL,
 	 "blocks this large get segments of their own, which can be exported; 0 = off"},
+	{"SLEEP", T_ENUM, AT(sleep), "off", "off|pools",
+	 "memory that can sleep (somashim sleep); pools = of hipMallocAsync and pools, which then "
+	 "take vmm if BACKING is auto"},
+	{"IDLE_SLEEP", T_TIME, AT(idle_sleep), "0", NULL,
+	 "with SLEEP: sleeps by itself after so long without work for a device; 0 = never"},
+	{"WAKE_WAIT_MS", T_MS, AT(wake_wait_ms), "300000", NULL,
+	 "longest wait of a call for device memory to wake with, before it is out of memory"},
 	{"DISABLE", T_BOOL, AT(disable), "0", NULL, "pass every call to the real runtime"},
 	{"VERBOSE", T_BOOL, AT(verbose), "0", NULL, "say at start what was found and chosen"},
 	{"STATS", T_SWITCH, AT(stats), "0", "0|1|json",
@@ -232,6 +243,7 @@ static bool option_set(struct ss_options *opt, const struct option *o, const cha
 			return false;
 		*(uint64_t *)field = n < SS_FOR_EVER_MS ? n : SS_FOR_EVER_MS;
 		return true;
+	case T_TIME: return ss_parse_time(value, field);
 	case T_SIZE:
 	case T_POWER:
 	case T_PADDING:
@@ -335,6 +347,7 @@ static void nearest_value(const char *values, const char *value, char *out, size
 static const char *const type_texts[] = {
 	[T_BOOL] = "0|1",
 	[T_MS] = "milliseconds",
+	[T_TIME] = "time (30s, 5m)",
 	[T_SIZE] = "size",
 	[T_POWER] = "size (power of 2)",
 	[T_PADDING] = "size (4K at most)",
@@ -444,6 +457,13 @@ void ss_options_read(struct ss_options *opt, char **env, FILE *warn)
 	if (!opt->limit.set)
 		read_hami_limit(opt, first, warn);
 	warn_limit(&opt->limit, warn);
+	/* Only virtual memory can sleep. */
+	opt->backing_by_sleep = opt->sleep != SS_SLEEP_OFF && opt->backing == SS_OPTION_AUTO;
+	if (opt->backing_by_sleep)
+		opt->backing = SS_OPTION_VMM;
+	if (opt->idle_sleep && opt->sleep == SS_SLEEP_OFF && warn)
+		fprintf(warn, "somashim: " PREFIX "IDLE_SLEEP has no effect without " PREFIX
+			      "SLEEP=pools\n");
 }
 
 /* ---- printing ----------------------------------------------------------- */
@@ -498,6 +518,7 @@ static void option_format(const struct ss_options *opt, const struct option *o, 
 		break;
 	}
 	case T_BOOL: snprintf(out, size, "%d", *(const bool *)field); break;
+	case T_TIME: ss_format_time(*(const uint64_t *)field, out, size); break;
 	case T_MS: snprintf(out, size, "%llu", *(const unsigned long long *)field); break;
 	case T_SIZE:
 	case T_POWER:

@@ -9,6 +9,9 @@
 
 #include "config/limits.h"
 
+/* SOMASHIM_SLEEP: which memory can sleep */
+enum ss_sleep { SS_SLEEP_OFF, SS_SLEEP_POOLS };
+
 enum ss_free_sync { SS_FREE_SYNC_AUTO, SS_FREE_SYNC_ALWAYS, SS_FREE_SYNC_NEVER };
 
 /* The failed allocations that are reported. */
@@ -69,9 +72,13 @@ struct ss_options {
 	int stats;            /* enum ss_stats_form */
 	int selftest;         /* enum ss_selftest_form */
 	bool disable, verbose, api_table;
-	int check;       /* enum ss_check_tools */
-	int check_races; /* enum ss_check_races */
-	int check_api;   /* enum ss_check_api */
+	int sleep;             /* enum ss_sleep */
+	bool backing_by_sleep; /* `backing` is vmm because of `sleep` */
+	uint64_t idle_sleep;   /* ms without work after which the process sleeps; 0 = never */
+	uint64_t wake_wait_ms; /* longest wait of a call for memory to wake with */
+	int check;             /* enum ss_check_tools */
+	int check_races;       /* enum ss_check_races */
+	int check_api;         /* enum ss_check_api */
 	bool check_possible;
 	char check_kernel[512];      /* the kernels that are checked; "" = all */
 	uint64_t check_init_percent; /* percent of a copy, for the tool init */

@@ -4,7 +4,10 @@
  * of the program. No lock, no state.
  */
 #include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "config/options.h"
 #include "config/values.h"
@@ -87,6 +90,31 @@ uint64_t ss_amount_bytes(const struct ss_amount *a, uint64_t total)
 	return a->bytes;
 }
 
+bool ss_parse_time(const char *s, uint64_t *out)
+{
+	static const struct {
+		const char *name;
+		uint64_t ms;
+	} units[] = {{"", 1000}, {"s", 1000}, {"ms", 1}, {"m", 60000}, {"h", 3600000}};
+	uint64_t whole, frac;
+	unsigned __int128 ms;
+
+	if (strcasecmp(s, "off") == 0) {
+		*out = 0;
+		return true;
+	}
+	s = ss_parse_decimal(s, &whole, &frac);
+	for (size_t i = 0; s && i < ARRAY_LEN(units); i++) {
+		if (strcmp(s, units[i].name) != 0)
+			continue;
+		ms = (unsigned __int128)whole * units[i].ms +
+		     (unsigned __int128)frac * units[i].ms / 1000000000;
+		*out = ms < SS_FOR_EVER_MS ? (uint64_t)ms : SS_FOR_EVER_MS;
+		return true;
+	}
+	return false;
+}
+
 bool ss_parse_bool(const char *s, bool *out)
 {
 	static const char *const words[] = {
@@ -144,6 +172,14 @@ bool ss_enum_name(const char *values, int n, char *out, size_t size)
 }
 
 /* ---- to text ------------------------------------------------------------ */
+
+void ss_format_time(uint64_t ms, char *out, size_t size)
+{
+	if (ms % 1000)
+		snprintf(out, size, "%" PRIu64 "ms", ms);
+	else
+		snprintf(out, size, "%" PRIu64 "%s", ms / 1000, ms ? "s" : "");
+}
 
 void ss_format_size(uint64_t n, char *out, size_t size)
 {

@@ -14,6 +14,9 @@ struct ss_amount;
  * Returns the text after the number. */
 const char *ss_parse_decimal(const char *s, uint64_t *whole, uint64_t *frac);
 bool ss_parse_size(const char *s, uint64_t *out);
+/* A time in ms, at most SS_FOR_EVER_MS: "30" and "30s" are seconds; "500ms", "5m", "1.5h",
+ * "off". */
+bool ss_parse_time(const char *s, uint64_t *out);
 bool ss_parse_bool(const char *s, bool *out);
 /* The devices of the entries that were read so far. */
 struct ss_devices_seen {
@@ -29,6 +32,7 @@ const char *ss_parse_device_entry(const char *entry, struct ss_amount *out,
 bool ss_enum_name(const char *values, int n, char *out, size_t size);
 
 /* The text that the parser would read as the value: 64M, 20%, 0:1G,20%. Cut if it does not fit. */
+void ss_format_time(uint64_t ms, char *out, size_t size);
 void ss_format_size(uint64_t n, char *out, size_t size);
 void ss_format_amount(const struct ss_amount *a, char *out, size_t size);
 void ss_format_per_device(const struct ss_amount *a, char *out, size_t size);

@@ -55,17 +55,23 @@ static bool start_time(const char *pid, uint64_t *out)
 	return true;
 }
 
-bool ss_live_own_name(struct ss_live_name *out)
+bool ss_live_name_of(uint32_t pid, struct ss_live_name *out)
 {
-	char link[64];
+	char link[64], text[16];
 	ssize_t n = readlink("/proc/self/ns/pid", link, sizeof(link) - 1); /* "pid:[4026531836]" */
 
-	if (n <= 0 || !start_time("self", &out->start))
+	snprintf(text, sizeof(text), "%" PRIu32, pid);
+	if (n <= 0 || !start_time(text, &out->start))
 		return false;
 	link[n] = '\0';
 	out->space = strtoull(link + strcspn(link, "0123456789"), NULL, 10);
-	out->pid = (uint32_t)getpid();
+	out->pid = pid;
 	return true;
+}
+
+bool ss_live_own_name(struct ss_live_name *out)
+{
+	return ss_live_name_of((uint32_t)getpid(), out);
 }
 
 bool ss_live_path(const char *directory, const struct ss_live_name *name, char out[SS_LIVE_PATH])

@@ -29,6 +29,9 @@ struct ss_live_name {
 bool ss_live_enabled(const char *directory);
 /* The name of the calling process's page. False: /proc does not give it. */
 bool ss_live_own_name(struct ss_live_name *out);
+/* The name of the page of a process in the caller's pid namespace, whether it has one or not.
+ * False: there is no such process. */
+bool ss_live_name_of(uint32_t pid, struct ss_live_name *out);
 /* False: the path is too long. */
 bool ss_live_path(const char *directory, const struct ss_live_name *name, char out[SS_LIVE_PATH]);
 /* False: this is not the name of a page. */

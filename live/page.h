@@ -7,12 +7,16 @@
  * identity of the process does not change after the magic number was written. Readers write the
  * requests.
  *
+ * Sleep (`somashim sleep`) has a part of its own, behind all that version 2 had. So a reader that
+ * does not know sleep reads the page as before, and a page without this part has zeros there.
+ *
  * A reader does not trust the page: reader.h checks and repairs the bytes that it read.
  */
 #ifndef SS_LIVE_PAGE_H
 #define SS_LIVE_PAGE_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define SS_LIVE_MAGIC 0x3147504c4d485353ull /* "SSHMLPG1" */
@@ -76,10 +80,74 @@ struct ss_live_identity {
 	char executable[256]; /* path; cut if it is longer */
 };
 
+/* ---- sleep ---------------------------------------------------------------- */
+
+/* Grows when the layout changes; 0: the process has no such part */
+#define SS_LIVE_SLEEP_VERSION 1u
+#define SS_LIVE_STORE 512        /* bytes of the path of a directory */
+
+enum ss_live_sleep_command {
+	SS_LIVE_WITHDRAW, /* the request before is not wanted any more */
+	SS_LIVE_NAP,      /* sleeps; the next call that needs the device wakes it */
+	SS_LIVE_HOLD,     /* sleeps until SS_LIVE_WAKE; calls that need the device wait */
+	SS_LIVE_WAKE,
+};
+#define SS_LIVE_COMMANDS 4u /* a request is a serial number times this, plus the command */
+
+/* Where the process is between awake and asleep. */
+enum ss_live_sleep_state {
+	SS_LIVE_AWAKE,
+	SS_LIVE_SETTLING, /* calls are held, and the devices finish what they have */
+	SS_LIVE_COPYING,
+	SS_LIVE_ASLEEP,
+	SS_LIVE_WAKING,
+};
+
+/* The answer to a request. All sizes are bytes. */
+struct ss_live_slept {
+	uint32_t error; /* 1: refused or failed, see `why` */
+	uint32_t chunks, ranges;
+	uint32_t settle_ms, sleep_ms; /* until the devices were idle; in all */
+	uint32_t reserved_for_later;
+	uint64_t held;     /* that the pools had of the devices */
+	uint64_t live;     /* of them in use and kept elsewhere meanwhile */
+	uint64_t gone;     /* that the runtime said it took back */
+	uint64_t seen;     /* by which the devices' own free figures rose */
+	uint64_t stays;    /* of `held` */
+	uint64_t exported; /* of `stays`: held by others, because of the call `by` */
+	char by[48];
+	char why[192]; /* text; "" if there is nothing to say */
+};
+
+/* (Readers take a part with another version for one that is not there.)
+ *
+ * Nobody trusts what the other side wrote. The words `bell` and `done` are futexes that work across
+ * processes. */
+struct ss_live_sleep {
+	/* The process writes it before anybody reads. */
+	_Atomic uint32_t version;
+	_Atomic uint32_t able; /* 1: the process answers requests */
+	char unable[120];      /* why not */
+	/* Clients write these, under a lock on these bytes of the file; `wanted` last. Then the
+	 * bell changes and is woken. */
+	_Alignas(64) _Atomic uint32_t wanted;
+	_Atomic uint32_t bell;
+	uint32_t patience_ms;      /* the time after which the process gives up */
+	char store[SS_LIVE_STORE]; /* directory for contents; "": they stay in memory */
+	/* The process writes these; `done` after `slept`. */
+	_Alignas(64) _Atomic uint32_t done; /* the last request that was answered */
+	_Atomic uint32_t state;             /* enum ss_live_sleep_state */
+	_Atomic uint32_t held;              /* 1: asleep until SS_LIVE_WAKE */
+	_Atomic uint32_t naps;              /* how often the process fell asleep */
+	_Atomic uint32_t last_ms;           /* how long it slept last; valid when awake again */
+	_Atomic uint64_t asleep[SS_LIVE_DEVICES]; /* bytes that sleep, by ordinal */
+	struct ss_live_slept slept;
+};
+
 /* Values of dump_error are errno values; 0: the dump is complete. */
 struct ss_live_page {
 	_Atomic uint64_t magic; /* written last */
-	uint32_t version, size;
+	uint32_t version, size; /* the size is SS_LIVE_SIZE */
 	struct ss_live_identity who;
 	/* Readers write these two: any value that differs from the answer is a request. */
 	_Alignas(64) _Atomic uint32_t refresh_wanted;
@@ -90,7 +158,11 @@ struct ss_live_page {
 	_Atomic uint32_t dump_error;
 	_Atomic uint32_t sequence;
 	_Alignas(64) struct ss_live_figures figures;
+	_Alignas(64) struct ss_live_sleep sleep;
 };
+
+/* What version 2 calls the size of a page: the part before `sleep`. */
+#define SS_LIVE_SIZE offsetof(struct ss_live_page, sleep)
 
 _Static_assert(sizeof(struct ss_live_page) <= SS_LIVE_BYTES, "a live page is bounded");
 

@@ -35,7 +35,7 @@ enum ss_live_result ss_live_check(struct ss_live_page *page, size_t size)
 
 	if (size < sizeof(*page) || page->magic != SS_LIVE_MAGIC)
 		return SS_LIVE_GONE;
-	if (page->version != SS_LIVE_VERSION || page->size != sizeof(*page))
+	if (page->version != SS_LIVE_VERSION || page->size != SS_LIVE_SIZE)
 		return SS_LIVE_NEWER;
 	REPAIR(who->command);
 	REPAIR(who->launcher);
@@ -56,6 +56,13 @@ enum ss_live_result ss_live_check(struct ss_live_page *page, size_t size)
 		REPAIR(f->pool[i].name);
 		REPAIR(f->pool[i].backing);
 	}
+	/* An older or a newer somashim has no such part, or another one. */
+	if (page->sleep.version != SS_LIVE_SLEEP_VERSION) {
+		memset(&page->sleep, 0, sizeof(page->sleep));
+		return SS_LIVE_OK;
+	}
+	REPAIR(page->sleep.unable);
+	REPAIR(page->sleep.slept.why);
 	return SS_LIVE_OK;
 }
 
@@ -86,7 +93,7 @@ static enum ss_live_result read_whole(int fd, struct ss_live_page *out)
 }
 
 /* A file of another kind with this name could block, or do worse. */
-static int open_page(const char *path, int flags)
+int ss_live_open(const char *path, int flags)
 {
 	int fd = open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 	struct stat st;
@@ -103,7 +110,7 @@ static int open_page(const char *path, int flags)
 
 enum ss_live_result ss_live_read(const char *path, struct ss_live_page *out)
 {
-	int fd = open_page(path, O_RDONLY);
+	int fd = ss_live_open(path, O_RDONLY);
 	enum ss_live_result result;
 
 	if (fd < 0)
@@ -145,7 +152,7 @@ double ss_live_age(const struct ss_live_page *page)
 
 static bool ask(const char *path, off_t where, uint32_t value)
 {
-	int fd = open_page(path, O_WRONLY), err;
+	int fd = ss_live_open(path, O_WRONLY), err;
 	ssize_t n;
 
 	if (fd < 0)

@@ -22,6 +22,9 @@ enum ss_live_result {
 
 /* Checks and repairs `size` bytes of a page in memory. */
 enum ss_live_result ss_live_check(struct ss_live_page *page, size_t size);
+/* Opens the file `path` if it may be a page: a regular file of the right size that belongs to the
+ * caller, or to anybody if the caller is root. `flags` as for open(). -1 with errno set. */
+int ss_live_open(const char *path, int flags);
 /* Reads the page in the file `path`. */
 enum ss_live_result ss_live_read(const char *path, struct ss_live_page *out);
 /* As ss_live_read(), and SS_LIVE_LEFT if the process `pid` runs another program. */

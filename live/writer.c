@@ -54,7 +54,8 @@ struct ss_live_page *ss_live_create(const char *directory, const struct ss_live_
 		return NULL;
 	}
 	page->version = SS_LIVE_VERSION;
-	page->size = sizeof(*page);
+	page->size = SS_LIVE_SIZE;
+	atomic_store(&page->sleep.version, SS_LIVE_SLEEP_VERSION);
 	page->who = *who;
 	atomic_store_explicit(&page->magic, SS_LIVE_MAGIC, memory_order_release);
 	return page;

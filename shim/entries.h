@@ -13,12 +13,14 @@
  *        GUARD     as SERVE; after exit() has begun after_exit_<name> answers, because the call may
  *                  bring a pool or a block of ours that must not reach the runtime, or because it
  *                  destroys streams
- *        SUBMIT    as SERVE, for a call that puts work on a device (process/submit_gate.h)
+ *        SUBMIT    as SERVE, for a call that puts work on a device, begins a capture, or makes or
+ *                  changes a node of a graph with pointers (process/submit_gate.h)
  *        WATCH     the handler makes the real call and does something before and after it
  *        ERROR     the handler reports the last error; the call is too harmless to start the shim
  *        Kinds without one make the real call after something that `extra` parameterizes:
  *        PASS      nothing; the call is listed because its meaning matters to ordering
- *        (The six below, GRAPH and UPLOAD put work on a device, as SUBMIT does.)
+ *        (The six below, GRAPH and UPLOAD put work on a device, as SUBMIT does. NODE and INSTANTIATE
+ *        need the memory of their pointers mapped, and pass the same gate.)
  *        QUEUE     makes the stream `extra` known
  *        QUEUE_ANY as QUEUE, for a command that may use memory of any device
  *        COPY      as QUEUE, and refuses `size` bytes from src to dst that leave a block
@@ -442,13 +444,13 @@
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   const hipHostNodeParams *params), \
 	  (node, graph, deps, count, params)) \
-	E(WATCH, 0, hipGraphAddNode, 505, 604, \
+	E(SUBMIT, 0, hipGraphAddNode, 505, 604, \
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   SS_NODE_PARAMS *params), \
 	  (node, graph, deps, count, params)) \
-	E(WATCH, 0, hipGraphNodeSetParams, 602, 604, \
+	E(SUBMIT, 0, hipGraphNodeSetParams, 602, 604, \
 	  (hipGraphNode_t node, SS_NODE_PARAMS *params), (node, params)) \
-	E(WATCH, 0, hipGraphExecNodeSetParams, 602, 604, \
+	E(SUBMIT, 0, hipGraphExecNodeSetParams, 602, 604, \
 	  (hipGraphExec_t exec, hipGraphNode_t node, SS_NODE_PARAMS *params), \
 	  (exec, node, params)) \
 	/* ---- devices and contexts: stream/device.c ---- */ \
@@ -475,11 +477,11 @@
 	  (hipCtx_t peer, unsigned int flags), (peer, flags)) \
 	E(PASS, 0, hipCtxDisablePeerAccess, 402, 502, (hipCtx_t peer), (peer)) \
 	/* ---- stream capture: stream/capture.c ---- */ \
-	E(WATCH, 0, hipStreamBeginCapture, 403, 502, \
+	E(SUBMIT, 0, hipStreamBeginCapture, 403, 502, \
 	  (hipStream_t stream, hipStreamCaptureMode mode), (stream, mode)) \
-	E(WATCH, 0, hipStreamBeginCapture_spt, 503, 507, \
+	E(SUBMIT, 0, hipStreamBeginCapture_spt, 503, 507, \
 	  (hipStream_t stream, hipStreamCaptureMode mode), (stream, mode)) \
-	E(WATCH, 0, hipStreamBeginCaptureToGraph, 601, 604, \
+	E(SUBMIT, 0, hipStreamBeginCaptureToGraph, 601, 604, \
 	  (hipStream_t stream, hipGraph_t graph, const hipGraphNode_t *deps, \
 	   const SS_EDGE_DATA *data, size_t count, hipStreamCaptureMode mode), \
 	  (stream, graph, deps, data, count, mode)) \
@@ -498,14 +500,14 @@
 	E(PINNED, *ptr, hipMemAllocHost, 402, 502, (void **ptr, size_t size), (ptr, size)) \
 	E(PINNED, ptr, hipHostRegister, 402, 502, \
 	  (void *ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
-	E(WATCH, 0, hipLaunchHostFunc, 503, 507, \
+	E(SUBMIT, 0, hipLaunchHostFunc, 503, 507, \
 	  (hipStream_t stream, hipHostFn_t fn, void *data), (stream, fn, data)) \
-	E(WATCH, 0, hipLaunchHostFunc_spt, 503, 507, \
+	E(SUBMIT, 0, hipLaunchHostFunc_spt, 503, 507, \
 	  (hipStream_t stream, hipHostFn_t fn, void *data), (stream, fn, data)) \
-	E(WATCH, 0, hipStreamAddCallback, 402, 502, \
+	E(SUBMIT, 0, hipStreamAddCallback, 402, 502, \
 	  (hipStream_t stream, hipStreamCallback_t fn, void *data, unsigned int flags), \
 	  (stream, fn, data, flags)) \
-	E(WATCH, 0, hipStreamAddCallback_spt, 503, 507, \
+	E(SUBMIT, 0, hipStreamAddCallback_spt, 503, 507, \
 	  (hipStream_t stream, hipStreamCallback_t fn, void *data, unsigned int flags), \
 	  (stream, fn, data, flags)) \
 	E(OBSERVER, SS_OBSERVER_IPC, hipMemExportToShareableHandle, 501, 502, \
@@ -886,9 +888,9 @@
 	  (node, graph, deps, count, p)) \
 	E(NODE, (ss_box_exceeds(p, NULL), ss_check_node(NULL, node)), hipGraphMemcpyNodeSetParams, 404, 502, \
 	  (hipGraphNode_t node, const hipMemcpy3DParms *p), (node, p)) \
-	E(WATCH, 0, hipGraphExecMemcpyNodeSetParams, 405, 502, \
+	E(SUBMIT, 0, hipGraphExecMemcpyNodeSetParams, 405, 502, \
 	  (hipGraphExec_t exec, hipGraphNode_t node, hipMemcpy3DParms *p), (exec, node, p)) \
-	E(WATCH, 0, hipGraphExecUpdate, 405, 502, \
+	E(SUBMIT, 0, hipGraphExecUpdate, 405, 502, \
 	  (hipGraphExec_t exec, hipGraph_t graph, hipGraphNode_t *node, hipGraphExecUpdateResult *result), \
 	  (exec, graph, node, result)) \
 	E(CHECK, ss_memset_exceeds(p), hipGraphAddMemsetNode, 403, 502, \

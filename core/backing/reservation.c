@@ -19,7 +19,7 @@
  * would wait for the same streams; docs/decisions.md discusses later versions. */
 bool ss_memory_claim(struct ss_memory *m, bool wait, bool *waited)
 {
-	bool mine;
+	bool mine, awake;
 
 	pthread_mutex_lock(&m->lock);
 	/* The runtime may call back from inside a map, and that call must not wait for itself. */
@@ -30,9 +30,9 @@ bool ss_memory_claim(struct ss_memory *m, bool wait, bool *waited)
 	while (wait && m->mapping) {
 		if (atomic_load(&m->sleeps) && m->core->watch.wake) {
 			pthread_mutex_unlock(&m->lock);
-			m->core->watch.wake();
+			awake = m->core->watch.wake();
 			pthread_mutex_lock(&m->lock);
-			if (!m->mapping)
+			if (!m->mapping || !awake)
 				break;
 		}
 		pthread_cond_wait(&m->mapped, &m->lock);

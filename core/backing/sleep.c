@@ -86,7 +86,11 @@ uint64_t ss_memory_part(const struct ss_memory *m, uint64_t *va, uint64_t end)
 
 static bool release(struct ss_memory *m, struct ss_chunk *c)
 {
-	if (!c->handle || SS_DRIVE_FREE(m, chunk_release, c->handle, c->size) != SS_OK)
+	enum ss_status s = SS_ERR_FAILED;
+
+	for (int i = 0; i < TRIES && c->handle && s != SS_OK; i++)
+		s = SS_DRIVE_FREE(m, chunk_release, c->handle, c->size);
+	if (s != SS_OK)
 		return false; /* the same handle is mapped again */
 	c->handle = NULL;
 	count(m, c->size);
@@ -96,9 +100,14 @@ static bool release(struct ss_memory *m, struct ss_chunk *c)
 /* False: the chunk stays as it is. */
 static bool unmap(struct ss_memory *m, struct ss_chunk *c)
 {
+	enum ss_status s = SS_ERR_FAILED;
+
 	if (c->asleep || c->exported || is_lost(c) ||
-	    (c->unopened && m->core->info[m->dev].keep_unopened) ||
-	    SS_DRIVE_MAP(m, unmap, (void *)(uintptr_t)c->va, c->size) != SS_OK)
+	    (c->unopened && m->core->info[m->dev].keep_unopened))
+		return false;
+	for (int i = 0; i < TRIES && s != SS_OK; i++)
+		s = SS_DRIVE_MAP(m, unmap, (void *)(uintptr_t)c->va, c->size);
+	if (s != SS_OK)
 		return false;
 	c->asleep = true;
 	c->waking = c->unopened = false;

@@ -49,6 +49,20 @@ static void release_idle(struct ss_pool *pool)
 		(void)ss_memory_release(&pool->mem, 0, UINT64_MAX);
 }
 
+/* A thread may just be making the pool's first memory, so the pool is claimed before it is
+ * asked. */
+static bool enter(struct ss_pool *pool)
+{
+	if (!ss_memory_claim(&pool->mem, true, NULL))
+		return false;
+	if (can_sleep(pool)) {
+		atomic_store(&pool->mem.sleeps, true);
+		return true;
+	}
+	ss_memory_unclaim(&pool->mem);
+	return false;
+}
+
 static bool enter_pools(struct ss_asleep *a, struct ss_slept *out)
 {
 	size_t room = 0;
@@ -62,14 +76,12 @@ static bool enter_pools(struct ss_asleep *a, struct ss_slept *out)
 		release_idle(pool);
 		out->held += ss_reserved(pool);
 		/* (A pool that was made meanwhile stays awake.) */
-		if (!can_sleep(pool) || a->pools == room || !ss_pool_ref(pool))
+		if (a->pools == room || !ss_pool_ref(pool))
 			continue;
-		if (ss_memory_claim(&pool->mem, true, NULL)) {
-			atomic_store(&pool->mem.sleeps, true);
+		if (enter(pool))
 			a->pool[a->pools++] = pool;
-		} else {
+		else
 			ss_pool_unref(pool);
-		}
 	}
 	return true;
 }

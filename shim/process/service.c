@@ -23,15 +23,16 @@ void ss_state_set(int from, int to)
 		ss_slow_reasons_add(from == SS_ON ? 1 : -1);
 }
 
-static void (*hooks[SS_HOOKS])(void);
+static void (*hooks[SS_HOOKS][2])(void); /* two folders set some */
 
 void ss_set_hook(enum ss_hook which, void (*fn)(void))
 {
-	hooks[which] = fn;
+	hooks[which][hooks[which][0] != NULL] = fn;
 }
 
 void ss_run_hook(enum ss_hook which)
 {
-	if (hooks[which])
-		hooks[which]();
+	for (int i = 0; i < 2; i++)
+		if (hooks[which][i])
+			hooks[which][i]();
 }

@@ -27,6 +27,7 @@
 #include "shim/process/report.h"
 #include "shim/process/selftest.h"
 #include "shim/process/service.h"
+#include "shim/process/sleep_state.h"
 #include "shim/process/stats.h"
 #include "shim/process/submit_gate.h"
 #include "shim/process/tester.h"
@@ -61,7 +62,10 @@ static void create(int devices)
 		return;
 	}
 	for (int i = 0; i < devices; i++) {
-		if (!ss_rocm_usable(i, backing, &why))
+		if (!ss_rocm_usable(i, backing, &why) && ss_options.backing_by_sleep)
+			ss_shim_log("device %d: SOMASHIM_SLEEP=pools: its pools cannot sleep: %s",
+				    i, why);
+		else if (!ss_rocm_usable(i, backing, &why))
 			ss_shim_log("device %d: SOMASHIM_BACKING=%s is not used, but hip: %s", i,
 				    ss_backing_name(backing), why);
 		else if (backing == SS_BACKING_VMM && ss_rocm_host_loads_fail(i))
@@ -76,6 +80,7 @@ static void create(int devices)
 				       .grew = ss_live_grew,
 				       .out_of_memory = ss_shim_oom_report,
 				       .block = ss_recording_journal(&ss_options),
+				       .wake = ss_sleep_wait,
 			       });
 	if ((backing == SS_BACKING_VMM || ss_options.selftest ||
 	     (ss_options.check & SS_CHECK_GUARD) ||

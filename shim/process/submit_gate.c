@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts calls that put work on a device, and refuses them once the gate is shut.
+ * Counts calls that put work on a device, holds them while the process does not have its memory
+ * (sleep_state.h), and refuses them once the gate is shut.
  *
  * A caller raises a count and then looks whether the gate is shut. The thread that shuts the gate
- * first sets `shut_by` and then looks at the counts. One of the two sees the other.
+ * first sets `shut_by` and then looks at the counts. One of the two sees the other. The same holds
+ * for the thread that puts the process to sleep, and the state of sleep.
  *
  * Locks: none.
  */
 #include <unistd.h>
 
+#include "shim/process/sleep_state.h"
 #include "shim/process/submit_gate.h"
 
 /* There are several counts, so that threads rarely write the same cache line. */
@@ -26,14 +29,25 @@ static atomic_int *my_count(void)
 	return &counts[(uintptr_t)&ss_tls * UINT64_C(0x9E3779B97F4A7C15) >> 60].inside;
 }
 
-enum ss_gate ss_gate_enter_slow(void)
+enum ss_gate ss_gate_enter_slow(enum ss_gate_wait how)
 {
 	const void *by;
 
 	if (ss_tls.depth) /* the runtime calls us inside a call that is counted */
 		return SS_GATE_OPEN;
-	atomic_fetch_add(my_count(), 1);
-	by = atomic_load(&shut_by);
+	if (!atomic_load_explicit(&ss_sleep_used, memory_order_relaxed))
+		atomic_store_explicit(&ss_sleep_used, true, memory_order_relaxed);
+	for (;;) {
+		atomic_fetch_add(my_count(), 1);
+		by = atomic_load(&shut_by);
+		if (likely(atomic_load(&ss_sleep_state) == SS_LIVE_AWAKE))
+			break;
+		atomic_fetch_sub(my_count(), 1);
+		if (how == SS_GATE_FOR_EVER)
+			ss_sleep_wait_for_ever();
+		else if (!ss_sleep_wait())
+			return SS_GATE_NO_MEMORY;
+	}
 	if (!by)
 		return SS_GATE_COUNTED;
 	atomic_fetch_sub(my_count(), 1);
@@ -53,7 +67,7 @@ void ss_gate_start(void)
 	atomic_store(&ss_gate_counts, true);
 }
 
-static bool any_inside(void)
+bool ss_gate_any_inside(void)
 {
 	for (int i = 0; i < COUNTS; i++)
 		if (atomic_load(&counts[i].inside))
@@ -66,7 +80,7 @@ bool ss_gate_shut(unsigned ms)
 	if (!atomic_load(&ss_gate_counts))
 		return false;
 	atomic_store(&shut_by, &ss_tls);
-	for (; any_inside(); ms--) {
+	for (; ss_gate_any_inside(); ms--) {
 		if (!ms) {
 			ss_gate_open();
 			return false;
@@ -74,6 +88,13 @@ bool ss_gate_shut(unsigned ms)
 		usleep(1000);
 	}
 	return true;
+}
+
+void ss_gate_forked(void)
+{
+	atomic_store(&ss_gate_counts, false);
+	for (int i = 0; i < COUNTS; i++)
+		atomic_store(&counts[i].inside, 0);
 }
 
 void ss_gate_open(void)

@@ -101,9 +101,9 @@ hipError_t after_exit_hipMemPoolSetAccess(hipMemPool_t handle, const hipMemAcces
 /* From now on the core knows streams that have been destroyed, and must not query them. No stream
  * is destroyed while the end of the process queries streams. */
 #define DESTROYS_STREAMS(name, ...) __extension__({ \
-	enum ss_gate gate_ = ss_gate_enter(); \
+	enum ss_gate gate_ = ss_gate_enter_as(SS_GATE_FOR_EVER); \
 	hipError_t err_ = hipErrorDeinitialized; \
-	if (gate_ != SS_GATE_SHUT) { \
+	if (gate_ >= SS_GATE_OPEN) { \
 		ss_exit_streams_unknown(); \
 		err_ = PASS(name, ##__VA_ARGS__); \
 	} \

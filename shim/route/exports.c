@@ -60,15 +60,22 @@
 			return after_exit_##name args; \
 		CHECKED(name, do_##name args) \
 	}
+/* The gate was not passed. */
+static __attribute__((noinline, cold)) hipError_t gate_refused(enum ss_gate gate)
+{
+	return gate == SS_GATE_SHUT ? hipErrorDeinitialized : ss_fail(hipErrorOutOfMemory);
+}
+
 /* A call that may put work on a device, which is refused once the gate is shut. `open` is the call
  * if the gate is open. */
 #define EXPORT_GATED(name, params, args) \
 	hipError_t name params \
 	{ \
 		enum ss_gate gate = ss_gate_enter(); \
-		hipError_t err = hipErrorDeinitialized; \
-		if (likely(gate != SS_GATE_SHUT)) \
-			err = open_##name args; \
+		hipError_t err; \
+		if (unlikely(gate < SS_GATE_OPEN)) \
+			return gate_refused(gate); \
+		err = open_##name args; \
 		ss_gate_leave(gate); \
 		return err; \
 	}
@@ -285,8 +292,10 @@ static inline int ss_code_device(const void *image, const char *path)
 
 #define NODE_EXCEEDS(exceeds, told) exceeds
 #define NODE_TOLD(exceeds, told) told
+/* The runtime looks up what the pointers of a node are, so their memory must be mapped: these two
+ * pass the gate. */
 #define EXPORT_NODE(extra, name, params, args) \
-	hipError_t name params \
+	static inline hipError_t open_##name params \
 	{ \
 		hipError_t err; \
 		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
@@ -301,15 +310,17 @@ static inline int ss_code_device(const void *image, const char *path)
 		TOLD(NODE_TOLD extra); \
 		CHECKED_END(err); \
 		return ss_result(err); \
-	}
+	} \
+	EXPORT_GATED(name, params, args)
 #define EXPORT_INSTANTIATE(extra, name, params, args) \
 	static inline hipError_t make_##name params BODY_MEMORY((void)0, HERE, name, args) \
-	hipError_t name params \
+	static inline hipError_t open_##name params \
 	{ \
 		hipError_t err = make_##name args; \
 		TOLD(extra); \
 		return err; \
-	}
+	} \
+	EXPORT_GATED(name, params, args)
 
 #define EXPORT(kind, extra, name, params, args) EXPORT_##kind(extra, name, params, args)
 #define E(kind, extra, name, node, since, params, args) EXPORT(kind, extra, name, params, args)

@@ -11,6 +11,7 @@
 #include "shim/process/current_device.h"
 #include "shim/process/decay_thread.h"
 #include "shim/process/real.h"
+#include "shim/process/submit_gate.h"
 #include "shim/stream/capture.h"
 #include "shim/stream/real_wait.h"
 #include "shim/stream/sync_watch.h"
@@ -79,9 +80,12 @@ static bool wait_for(uint64_t devices)
  *
  * The real call does not know raw HSA memory, chunks and reservations as allocations, so the core
  * releases them here once no running work may use them. If the wait for that work fails, the memory
- * is lost. */
+ * is lost.
+ *
+ * A process that sleeps wakes first, and does not fall asleep meanwhile. */
 hipError_t do_hipDeviceReset(void)
 {
+	enum ss_gate gate = ss_gate_enter_as(SS_GATE_FOR_EVER);
 	hipError_t err;
 	int dev = ss_current_device(&err);
 
@@ -101,6 +105,7 @@ hipError_t do_hipDeviceReset(void)
 	if (unlikely(ss_checking))
 		ss_check_reset();
 	ss_decay_thread_resume();
+	ss_gate_leave(gate);
 	return ss_result(err);
 }
 

@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (good) {
 			page.magic = SS_LIVE_MAGIC;
 			page.version = SS_LIVE_VERSION;
-			page.size = sizeof(page);
+			page.size = SS_LIVE_SIZE;
 		}
 		if (ss_live_check(&page, good ? sizeof(page) : size) == SS_LIVE_OK)
 			check_page(&page);

@@ -139,7 +139,7 @@ static void test_what_is_no_page(void **state)
 	snprintf(path, sizeof(path), "%s/page", directory);
 	page.magic = SS_LIVE_MAGIC;
 	page.version = SS_LIVE_VERSION;
-	page.size = sizeof(page);
+	page.size = SS_LIVE_SIZE;
 	memset(page.who.command, '\033', sizeof(page.who.command));
 	page.figures.pool_count = UINT32_MAX;
 	fill(path, &page, SS_LIVE_BYTES);

@@ -102,7 +102,7 @@ done
 
 # A process is named by plain digits, and top says which ones it looked for.
 for pid in 1K 5% 0 -1 0x10 99999999999; do
-	for command in "top --once" dump; do
+	for command in "top --once" dump sleep wake; do
 		status 2 "$somashim" $command -- "$pid"
 		grep -q "'$pid' is no process id" "$dir/err" || fail "$command $pid: $(cat "$dir/err")"
 	done

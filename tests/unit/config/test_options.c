@@ -107,6 +107,48 @@ static void test_set(void **state)
 	assert_int_equal(opt.backing, SS_BACKING_VMM);
 }
 
+/* A number alone is seconds. */
+static void test_times(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t ms;
+	} good[] = {{"30", 30000},   {"30s", 30000}, {"500ms", 500}, {"5m", 300000},
+		    {"1h", 3600000}, {"1.5s", 1500}, {"0", 0},       {"off", 0}};
+	static const char *const bad[] = {"", "s", "-1", "1d", "1 s", "30sec", "1.", "1e3"};
+	struct ss_options opt;
+
+	ss_options_default(&opt);
+	assert_int_equal(opt.idle_sleep, 0);
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		assert_true(ss_options_set(&opt, "IDLE_SLEEP", good[i].text));
+		assert_int_equal(opt.idle_sleep, good[i].ms);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_false(ss_options_set(&opt, "IDLE_SLEEP", bad[i]));
+	assert_true(ss_options_set(&opt, "IDLE_SLEEP", "99999999999999h"));
+	assert_int_equal(opt.idle_sleep, SS_FOR_EVER_MS);
+}
+
+/* Only virtual memory can sleep, but a backing that the user names stays. */
+static void test_sleep(void **state)
+{
+	char *alone[] = {"SOMASHIM_SLEEP=pools", NULL};
+	char *hip[] = {"SOMASHIM_SLEEP=pools", "SOMASHIM_BACKING=hip", NULL};
+	char *off[] = {"SOMASHIM_SLEEP=off", NULL};
+	struct ss_options opt;
+
+	ss_options_read(&opt, alone, NULL);
+	assert_int_equal(opt.backing, SS_BACKING_VMM);
+	assert_true(opt.backing_by_sleep);
+	ss_options_read(&opt, hip, NULL);
+	assert_int_equal(opt.backing, SS_BACKING_HIP);
+	assert_false(opt.backing_by_sleep);
+	ss_options_read(&opt, off, NULL);
+	assert_int_equal(opt.backing, SS_BACKING_AUTO);
+	assert_false(ss_options_set(&opt, "SLEEP", "everything"));
+}
+
 static void test_per_device(void **state)
 {
 	struct ss_options opt;
@@ -332,7 +374,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_amounts),     cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_set),         cmocka_unit_test(test_per_device),
+		cmocka_unit_test(test_set),         cmocka_unit_test(test_times),
+		cmocka_unit_test(test_sleep),       cmocka_unit_test(test_per_device),
 		cmocka_unit_test(test_bad_entries), cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_hami),        cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_print),

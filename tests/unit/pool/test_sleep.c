@@ -47,7 +47,7 @@ static uint64_t next_value = 1;
 
 static char *end_of(const struct block *b, int end)
 {
-	return (char *)b->p + (end ? b->size - 8 : 0);
+	return b->p ? (char *)b->p + (end ? b->size - 8 : 0) : NULL;
 }
 
 static void take(struct block *b, int dev, uint64_t size)
@@ -174,9 +174,10 @@ static const struct ss_sleep_store store = {
 
 /* ---- a process ----------------------------------------------------------------------------- */
 
-static void wake_please(void)
+static bool wake_please(void)
 {
 	atomic_store(&wake_wanted, true);
+	return true;
 }
 
 static void begin(bool prefix, char **env)
@@ -577,10 +578,11 @@ static void test_join(void **state)
 static atomic_bool over;
 static atomic_uint waits; /* how often a thread asked to wake */
 
-static void count_wait(void)
+static bool count_wait(void)
 {
 	atomic_fetch_add(&waits, 1);
 	atomic_store(&wake_wanted, true);
+	return true;
 }
 
 static void *work(void *arg)

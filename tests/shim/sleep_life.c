@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What happens to a process that sleeps: it is idle for long, forks, ends, resets a device, or
+ * finds no memory to wake with.
+ *
+ *   shim_sleep_life SOMASHIM CASE
+ */
+#include <sched.h>
+
+#include "sleep.h"
+
+#define KEPT (24 * MIB)
+static void *kept;
+
+/* ---- by itself (SOMASHIM_IDLE_SLEEP=20ms) ------------------------------------------------ */
+
+static void idle(void)
+{
+	hipStream_t stalled;
+	void *scratch;
+	uint32_t naps;
+
+	kept = block(KEPT, 1);
+	wait_state(SS_LIVE_ASLEEP);
+	CHECK(whole(kept, KEPT, 1) && state_now() != SS_LIVE_ASLEEP);
+	wait_state(SS_LIVE_ASLEEP);
+	CHECK(whole(kept, KEPT, 1));
+	/* A device that works is not idle, though the program makes no call. */
+	OK(hipStreamCreateWithFlags(&stalled, hipStreamNonBlocking));
+	scratch = block(4096, 2);
+	stall(stalled);
+	OK(hipMemsetAsync(scratch, 0, 4096, stalled));
+	naps = atomic_load(&page_of_ours()->sleep.naps);
+	usleep(150000);
+	CHECK(atomic_load(&page_of_ours()->sleep.naps) == naps);
+	release(stalled);
+	wait_state(SS_LIVE_ASLEEP);
+	/* Asked for while it sleeps: it is a hold from now on, and a nap again after waking. */
+	COMMAND(0, "sleep", "--hold", own_pid());
+	COMMAND(0, "wake", own_pid());
+	CHECK(whole(kept, KEPT, 1));
+	wait_state(SS_LIVE_ASLEEP);
+	CHECK(whole(kept, KEPT, 1));
+}
+
+/* The same without a page: the device's own figure shows it. */
+static void idle_without_page(void)
+{
+	uint64_t before = device_free(0);
+
+	kept = block(KEPT, 1);
+	CHECK(!page_of_ours());
+	while (device_free(0) + MIB < before)
+		usleep(1000);
+	CHECK(whole(kept, KEPT, 1) && device_free(0) + MIB < before);
+}
+
+/* ---- fork --------------------------------------------------------------------------------- */
+
+static void forks(void)
+{
+	char byte;
+	int status;
+	pid_t pid;
+
+	kept = block(KEPT, 1);
+	COMMAND(0, "sleep", "--hold", own_pid());
+	pid = fork();
+	if (!pid) /* not held: HIP does not work there */
+		_exit(hipMemcpy(&byte, kept, 1, hipMemcpyDeviceToHost) == hipErrorNotInitialized ?
+			      0 :
+			      1);
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	CHECK(state_now() == SS_LIVE_ASLEEP);
+	COMMAND(0, "wake", own_pid());
+	CHECK(whole(kept, KEPT, 1));
+	COMMAND(0, "sleep", own_pid());
+	CHECK(whole(kept, KEPT, 1));
+}
+
+/* ---- the end -------------------------------------------------------------------------------- */
+
+static void copies_at_exit(void)
+{
+	if (!whole(kept, KEPT, 1)) {
+		fprintf(stderr, "not whole at exit\n");
+		_exit(1);
+	}
+}
+
+/* A handler that was registered before the first call of HIP runs after the library's. */
+static void exits(bool hold)
+{
+	kept = block(KEPT, 1);
+	COMMAND(0, "sleep", hold ? "--hold" : "--timeout=30", own_pid());
+	exit(0);
+}
+
+/* ---- reset
+ * ------------------------------------------------------------------------------------ */
+
+static void *resets(void *arg)
+{
+	(void)arg;
+	OK(hipDeviceReset());
+	return NULL;
+}
+
+static void reset(void)
+{
+	pthread_t thread;
+
+	kept = block(KEPT, 1);
+	COMMAND(0, "sleep", own_pid());
+	CHECK(!pthread_create(&thread, NULL, resets, NULL));
+	pthread_join(thread, NULL);
+	CHECK(state_now() == SS_LIVE_AWAKE);
+	OK(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
+	kept = block(KEPT, 2);
+	COMMAND(0, "sleep", own_pid());
+	CHECK(whole(kept, KEPT, 2));
+}
+
+/* ---- no memory to wake with (SOMASIM_VRAM=256M, SOMASHIM_WAKE_WAIT_MS=100)
+ * ---------------------- */
+
+static atomic_int got = -1;
+
+static void *copies(void *arg)
+{
+	(void)arg;
+	CHECK(whole(kept, KEPT, 1));
+	atomic_store(&got, 0);
+	return NULL;
+}
+
+static void no_memory(void)
+{
+	void *taken, *more;
+	char byte;
+	pthread_t thread;
+	size_t left, total;
+
+	kept = block(KEPT, 1);
+	COMMAND(0, "sleep", own_pid());
+	/* Native memory, which the shim lets through: it is another's, as far as the pools know. */
+	OK(RUNTIME(hipMalloc)(&taken, 244 * MIB));
+	OK(hipMemGetInfo(&left, &total));
+	CHECK(left == 0);
+	GIVES(hipErrorOutOfMemory, hipMemcpy(&byte, kept, 1, hipMemcpyDeviceToHost));
+	CHECK(hipGetLastError() == hipErrorOutOfMemory && state_now() == SS_LIVE_ASLEEP);
+	GIVES(hipErrorOutOfMemory, hipMallocAsync(&more, 200 * MIB, stream));
+	(void)hipGetLastError();
+	CHECK(state_now() == SS_LIVE_ASLEEP && sim_count("hipMemCreate") > 0);
+	COMMAND(1, "wake", "--timeout", "0", own_pid());
+	SAID("has no room");
+	/* Whoever waits gets it when it is there. */
+	OK(RUNTIME(hipFree)(taken));
+	CHECK(!pthread_create(&thread, NULL, copies, NULL));
+	pthread_join(thread, NULL);
+	CHECK(!atomic_load(&got) && state_now() == SS_LIVE_AWAKE);
+}
+
+/* The driver refuses calls now and then (SOMASIM_FAIL): bytes that it refused stay, and none is
+ * lost. */
+static void refused(void)
+{
+	kept = block(KEPT, 1);
+	for (int i = 0; i < 6; i++) {
+		COMMAND(0, "sleep", own_pid());
+		CHECK(whole(kept, KEPT, 1));
+	}
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 2 && !strncmp(argv[2], "exits", 5))
+		atexit(copies_at_exit);
+	sleep_test_begin(argc, argv);
+	if (!strcmp(argv[2], "idle"))
+		idle();
+	else if (!strcmp(argv[2], "idle_without_page"))
+		idle_without_page();
+	else if (!strcmp(argv[2], "forks"))
+		forks();
+	else if (!strcmp(argv[2], "exits"))
+		exits(false);
+	else if (!strcmp(argv[2], "exits_hold"))
+		exits(true);
+	else if (!strcmp(argv[2], "reset"))
+		reset();
+	else if (!strcmp(argv[2], "no_memory"))
+		no_memory();
+	else if (!strcmp(argv[2], "refused"))
+		refused();
+	else
+		return 9;
+	return 0;
+}
