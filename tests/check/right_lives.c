@@ -283,6 +283,52 @@ static void pinned_copy_and_poll(void)
 	OK(hipHostFree((void *)host));
 }
 
+/* The next copy has not begun, but that of this block is over. */
+static void polled_before_next_copy(void)
+{
+	volatile unsigned *word;
+	volatile char *host;
+	void *p = block(a), *q = block(a);
+
+	OK(hipHostMalloc((void **)&word, sizeof(*word), 0));
+	OK(hipHostMalloc((void **)&host, BYTES, 0));
+	*word = 0;
+	host[BYTES - 1] = 0;
+	fill(p, a);
+	OK(hipMemcpyAsync((void *)host, p, BYTES, hipMemcpyDeviceToHost, a));
+	OK(hipStreamWaitValue32(a, (void *)(uintptr_t)word, 1, hipStreamWaitValueEq, ~0u));
+	OK(hipMemcpyAsync((void *)host, q, BYTES, hipMemcpyDeviceToHost, a));
+	while (!host[BYTES - 1])
+		;
+	OK(hipFreeAsync(p, b));
+	OK(hipFreeAsync(q, a));
+	*word = 1;
+	OK(hipDeviceSynchronize());
+	OK(hipHostFree((void *)host));
+}
+
+/* Nothing has begun, but events order it. */
+static void copy_that_waits_and_event(void)
+{
+	volatile unsigned *word;
+	void *p = block(a), *q, *host;
+
+	OK(hipMalloc(&q, BYTES));
+	OK(hipHostMalloc((void **)&word, sizeof(*word), 0));
+	OK(hipHostMalloc(&host, BYTES, 0));
+	*word = 0;
+	order(a, b);
+	OK(hipStreamWaitValue32(b, (void *)(uintptr_t)word, 1, hipStreamWaitValueEq, ~0u));
+	OK(hipMemcpyAsync(host, p, BYTES, hipMemcpyDeviceToHost, b));
+	OK(hipMemcpyAsync(host, q, BYTES, hipMemcpyDeviceToHost, b));
+	order(b, a);
+	OK(hipFreeAsync(p, a));
+	*word = 1;
+	OK(hipFree(q));
+	OK(hipDeviceSynchronize());
+	OK(hipHostFree(host));
+}
+
 static void pinned_memory_filled_and_polled(void)
 {
 	volatile char *host;
@@ -384,6 +430,8 @@ const struct program right_lives[] = {
 	P(null_pointers),
 	P(many_uses_one_join),
 	P(pinned_copy_and_poll),
+	P(polled_before_next_copy),
+	P(copy_that_waits_and_event),
 	P(pinned_memory_filled_and_polled),
 	P(pageable_upload),
 	P(pinned_copy_and_wait),

@@ -243,6 +243,52 @@ static void free_while_copied_to_pinned(void)
 	OK(hipHostFree(host));
 }
 
+/* A stream that does nothing until the host has written 1 to the word. */
+static volatile unsigned *held(hipStream_t on)
+{
+	volatile unsigned *word;
+
+	OK(hipHostMalloc((void **)&word, sizeof(*word), 0));
+	*word = 0;
+	OK(hipStreamWaitValue32(on, (void *)(uintptr_t)word, 1, hipStreamWaitValueEq, ~0u));
+	return word;
+}
+
+/* The host can see the end of the copy, but the copy has not begun. */
+static void free_before_copy_begins(void)
+{
+	volatile unsigned *word = held(b);
+	void *p = block(a), *host;
+
+	OK(hipHostMalloc(&host, BYTES, 0));
+	order(a, b);
+	OK(hipMemcpyAsync(host, p, BYTES, hipMemcpyDeviceToHost, b));
+	OK(hipFreeAsync(p, a));
+	*word = 1;
+	OK(hipDeviceSynchronize());
+	OK(hipHostFree(host));
+}
+
+/* The second copy proves that what comes behind it has not begun either. */
+static void free_behind_copy_that_waits(void)
+{
+	volatile unsigned *word;
+	void *p = block(a), *host;
+
+	OK(hipHostMalloc(&host, BYTES, 0));
+	order(a, b);
+	OK(hipMemcpyAsync(host, p, BYTES, hipMemcpyDeviceToHost, b));
+	OK(hipStreamSynchronize(b));
+	word = held(b);
+	OK(hipMemcpyAsync(host, p, 8, hipMemcpyDeviceToHost, b));
+	fill(p, b);
+	OK(hipMemcpyAsync(host, p, 8, hipMemcpyDeviceToHost, b));
+	OK(hipFreeAsync(p, a));
+	*word = 1;
+	OK(hipDeviceSynchronize());
+	OK(hipHostFree(host));
+}
+
 /* The host learns nothing from memory that the device reads. */
 static void *pinned(void)
 {
@@ -399,6 +445,9 @@ const struct program wrong_programs[] = {
 	{"free-while-copied-from", free_while_copied_from, "free-before-use hipMemcpyAsync 2 1"},
 	{"free-while-copied-to-pinned", free_while_copied_to_pinned,
 	 "free-before-use hipMemsetAsync 2 1"},
+	{"free-before-copy-begins", free_before_copy_begins, "free-before-use hipMemcpyAsync 2 1"},
+	{"free-behind-copy-that-waits", free_behind_copy_that_waits,
+	 "free-before-use hipMemcpyAsync 2 1"},
 	{"use-after-upload", use_after_upload, "use-before-alloc hipMemsetAsync 2 1"},
 	{"free-while-uploaded", free_while_uploaded, "free-before-use hipMemcpyAsync 1 2"},
 	{"free-while-uploaded-in-rows", free_while_uploaded_in_rows,
