@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "core/check/code_object.h"
+#include "core/check/kernel_code.h"
 #include "core/check/msgpack.h"
 
 #define NOTE_METADATA 32 /* NT_AMDGPU_METADATA */
@@ -22,6 +23,8 @@ struct reader {
 	void (*fn)(const struct ss_kernel_layout *, void *);
 	void *arg;
 	const char *const *archs; /* NULL: all */
+	const uint8_t *elf;       /* the file that is being read */
+	size_t elf_size;
 	struct ss_kernel_layout kernel;
 };
 
@@ -82,6 +85,28 @@ static bool read_arg(struct msgpack *m, struct ss_kernel_layout *k)
 	return true;
 }
 
+/* Which pointers of known access does the code not load, though it loads others? */
+static void find_idle(const struct reader *r, struct ss_kernel_layout *k)
+{
+	struct kernel_code code;
+	bool any = false, some = false;
+
+	for (uint32_t i = 0; i < k->count; i++)
+		any |= k->arg[i].pointer && k->arg[i].reads != k->arg[i].writes;
+	if (!any || !kernel_code_find(r->elf, r->elf_size, k->name, k->name_size, &code))
+		return;
+	for (uint32_t i = 0; i < k->count; i++) {
+		struct ss_kernel_arg *a = &k->arg[i];
+		uint32_t end = a->offset + a->size;
+
+		a->idle = a->pointer && end > a->offset &&
+			  !kernel_code_loads(&code, a->offset, end);
+		some |= !a->idle && kernel_code_loads(&code, a->offset, end);
+	}
+	for (uint32_t i = 0; i < k->count && !some; i++)
+		k->arg[i].idle = false;
+}
+
 static bool read_kernel(struct reader *r, struct msgpack *m)
 {
 	struct ss_kernel_layout *k = &r->kernel;
@@ -109,8 +134,10 @@ static bool read_kernel(struct reader *r, struct msgpack *m)
 			return false;
 		}
 	}
-	if (k->name)
+	if (k->name) {
+		find_idle(r, k);
 		r->fn(k, r->arg);
+	}
 	return true;
 }
 
@@ -174,6 +201,8 @@ static bool read_elf(struct reader *r, const uint8_t *image, size_t size)
 	if (size < sizeof(elf))
 		return false;
 	memcpy(&elf, image, sizeof(elf));
+	r->elf = image;
+	r->elf_size = size;
 	if (memcmp(elf.e_ident, ELFMAG, SELFMAG) || elf.e_ident[EI_CLASS] != ELFCLASS64 ||
 	    elf.e_phentsize != sizeof(Elf64_Phdr))
 		return false;

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The descriptor of a kernel ("name.kd", 64 bytes) says which registers the kernel gets, and the
+ * symbol with its name has its code. Arguments are loaded by scalar loads with a constant offset
+ * (SMEM), which GFX9 to GFX11 write in almost the same way. The code is searched word by word, not
+ * decoded, so a constant may look like a load.
+ */
+#include <elf.h>
+#include <string.h>
+
+#include "core/check/kernel_code.h"
+
+#define DESCRIPTOR_SIZE 64
+#define DESCRIPTOR_REGISTERS 56 /* a word with a bit for each group of registers */
+#define HAS_KERNARG (1u << 3)
+
+static bool fits(size_t size, uint64_t at, uint64_t bytes)
+{
+	return at <= size && bytes <= size - at;
+}
+
+/* The section of this type. */
+static bool section_of(const uint8_t *elf, size_t size, uint32_t type, Elf64_Shdr *out)
+{
+	Elf64_Ehdr head;
+
+	memcpy(&head, elf, sizeof(head));
+	if (head.e_shentsize != sizeof(*out) ||
+	    !fits(size, head.e_shoff, (uint64_t)head.e_shnum * sizeof(*out)))
+		return false;
+	for (unsigned i = 0; i < head.e_shnum; i++) {
+		memcpy(out, elf + head.e_shoff + i * sizeof(*out), sizeof(*out));
+		if (out->sh_type == type)
+			return fits(size, out->sh_offset, out->sh_size);
+	}
+	return false;
+}
+
+static uint32_t word_at(const uint8_t *at, uint64_t index)
+{
+	uint32_t word;
+
+	memcpy(&word, at + index * sizeof(word), sizeof(word));
+	return word;
+}
+
+/* The hash of the System V ABI. */
+static uint32_t hash_of(const char *name)
+{
+	uint32_t h = 0;
+
+	for (; *name; name++) {
+		h = (h << 4) + (unsigned char)*name;
+		h = (h ^ (h >> 24 & 0xf0)) & 0x0fffffff;
+	}
+	return h;
+}
+
+static bool symbol_of(const uint8_t *elf, size_t size, const char *name, Elf64_Sym *out)
+{
+	Elf64_Shdr symbols, hash, strings;
+	size_t length = strlen(name) + 1;
+	const uint8_t *table;
+	uint32_t buckets, chains, i, steps = 0;
+
+	if (!section_of(elf, size, SHT_DYNSYM, &symbols) ||
+	    !section_of(elf, size, SHT_HASH, &hash) ||
+	    !section_of(elf, size, SHT_STRTAB, &strings) || hash.sh_size < 8)
+		return false;
+	table = elf + hash.sh_offset;
+	buckets = word_at(table, 0);
+	chains = word_at(table, 1);
+	if (!buckets || ((uint64_t)buckets + chains + 2) * 4 > hash.sh_size)
+		return false;
+	for (i = word_at(table, 2 + hash_of(name) % buckets); i && i < chains && steps < chains;
+	     i = word_at(table, 2 + (uint64_t)buckets + i), steps++) {
+		if (!fits(symbols.sh_size, (uint64_t)i * sizeof(*out), sizeof(*out)))
+			return false;
+		memcpy(out, elf + symbols.sh_offset + i * sizeof(*out), sizeof(*out));
+		if (fits(strings.sh_size, out->st_name, length) &&
+		    !memcmp(elf + strings.sh_offset + out->st_name, name, length))
+			return true;
+	}
+	return false;
+}
+
+/* The bytes of a symbol. NULL: the file does not have them. */
+static const uint8_t *bytes_of(const uint8_t *elf, size_t size, const Elf64_Sym *symbol)
+{
+	Elf64_Ehdr head;
+
+	memcpy(&head, elf, sizeof(head));
+	for (unsigned i = 0; i < head.e_phnum; i++) {
+		uint64_t at = head.e_phoff + (uint64_t)i * sizeof(Elf64_Phdr), in;
+		Elf64_Phdr p;
+
+		if (at < head.e_phoff || !fits(size, at, sizeof(p)))
+			return NULL;
+		memcpy(&p, elf + at, sizeof(p));
+		in = symbol->st_value - p.p_vaddr;
+		if (p.p_type == PT_LOAD && symbol->st_value >= p.p_vaddr &&
+		    fits(p.p_filesz, in, symbol->st_size) && fits(size, p.p_offset, p.p_filesz))
+			return elf + p.p_offset + in;
+	}
+	return NULL;
+}
+
+bool kernel_code_find(const uint8_t *elf, size_t size, const char *name, size_t length,
+		      struct kernel_code *out)
+{
+	/* Registers of the groups in front of the address of the arguments */
+	static const unsigned before[] = {4, 2, 2};
+	const uint8_t *descriptor;
+	char symbol[1024];
+	Elf64_Sym s;
+	uint16_t has;
+
+	if (length + sizeof(".kd") > sizeof(symbol) || memchr(name, '\0', length))
+		return false;
+	memcpy(symbol, name, length);
+	strcpy(symbol + length, ".kd");
+	if (!symbol_of(elf, size, symbol, &s) || s.st_size < DESCRIPTOR_SIZE ||
+	    !(descriptor = bytes_of(elf, size, &s)))
+		return false;
+	memcpy(&has, descriptor + DESCRIPTOR_REGISTERS, sizeof(has));
+	symbol[length] = '\0';
+	if (!(has & HAS_KERNARG) || !symbol_of(elf, size, symbol, &s) ||
+	    !(out->at = bytes_of(elf, size, &s)))
+		return false;
+	out->size = s.st_size;
+	out->base = 0;
+	for (unsigned i = 0; i < 3; i++)
+		out->base += has & 1u << i ? before[i] : 0;
+	return true;
+}
+
+bool kernel_code_loads(const struct kernel_code *code, uint32_t from, uint32_t to)
+{
+	for (size_t i = 0; i + 1 < code->size / 4; i++) {
+		uint32_t word = word_at(code->at, i), at = word_at(code->at, i + 1) & 0x1fffff;
+		uint32_t kind = word >> 26, width = word >> 18 & 0xff;
+
+		/* 1, 2, 4, 8 or 16 words; GFX9, or those after it */
+		if ((kind == 0x30 || kind == 0x3d) && width <= 4 &&
+		    (word & 0x3f) == code->base / 2 && at < to && at + (4u << width) > from)
+			return true;
+	}
+	return false;
+}
