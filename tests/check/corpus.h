@@ -37,9 +37,11 @@ struct program {
 };
 
 extern const struct program wrong_programs[], wrong_kernels[], wrong_graphs[], wrong_memory[],
-	wrong_guarded[], wrong_frees[], wrong_commands[], wrong_races[], wrong_marks[];
+	wrong_guarded[], wrong_frees[], wrong_commands[], wrong_races[], wrong_marks[],
+	wrong_unusual[];
 extern const struct program right_programs[], right_kernels[], right_graphs[], right_memory[],
-	right_guarded[], right_lives[], right_commands[], right_races[], right_marks[];
+	right_guarded[], right_lives[], right_commands[], right_races[], right_marks[],
+	right_unusual[];
 
 /* A kernel of a module: "fill" takes a pointer and an int, and does nothing (kernels.c). */
 hipFunction_t kernel(const char *name);
