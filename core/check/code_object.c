@@ -85,26 +85,19 @@ static bool read_arg(struct msgpack *m, struct ss_kernel_layout *k)
 	return true;
 }
 
-/* Which pointers of known access does the code not load, though it loads others? */
+/* Which pointers does the code not load, though it loads other arguments? */
 static void find_idle(const struct reader *r, struct ss_kernel_layout *k)
 {
-	struct kernel_code code;
-	bool any = false, some = false;
+	struct kernel_loads loads;
+	bool some = false;
 
-	for (uint32_t i = 0; i < k->count; i++)
-		any |= k->arg[i].pointer && k->arg[i].reads != k->arg[i].writes;
-	if (!any || !kernel_code_find(r->elf, r->elf_size, k->name, k->name_size, &code))
+	if (!kernel_code_read(r->elf, r->elf_size, k->name, k->name_size, &loads))
 		return;
-	for (uint32_t i = 0; i < k->count; i++) {
-		struct ss_kernel_arg *a = &k->arg[i];
-		uint32_t end = a->offset + a->size;
-
-		a->idle = a->pointer && end > a->offset &&
-			  !kernel_code_loads(&code, a->offset, end);
-		some |= !a->idle && kernel_code_loads(&code, a->offset, end);
-	}
-	for (uint32_t i = 0; i < k->count && !some; i++)
-		k->arg[i].idle = false;
+	for (uint32_t i = 0; i < k->count; i++)
+		some |= kernel_code_loads(&loads, k->arg[i].offset, k->arg[i].size);
+	for (uint32_t i = 0; i < k->count && some; i++)
+		k->arg[i].idle = k->arg[i].pointer &&
+				 !kernel_code_loads(&loads, k->arg[i].offset, k->arg[i].size);
 }
 
 static bool read_kernel(struct reader *r, struct msgpack *m)

@@ -12,6 +12,7 @@
 
 #define DESCRIPTOR_SIZE 64
 #define DESCRIPTOR_REGISTERS 56 /* a word with a bit for each group of registers */
+#define DESCRIPTOR_SUFFIX ".kd"
 #define HAS_KERNARG (1u << 3)
 
 static bool fits(size_t size, uint64_t at, uint64_t bytes)
@@ -105,45 +106,71 @@ static const uint8_t *bytes_of(const uint8_t *elf, size_t size, const Elf64_Sym 
 	return NULL;
 }
 
-bool kernel_code_find(const uint8_t *elf, size_t size, const char *name, size_t length,
-		      struct kernel_code *out)
+/* The code, and the first of the two registers that it gets the address of the arguments in. NULL:
+ * there is none. */
+static const uint8_t *code_of(const uint8_t *elf, size_t size, char *name, size_t *length,
+			      unsigned *base)
 {
-	/* Registers of the groups in front of the address of the arguments */
+	/* Registers of the groups in front of that address */
 	static const unsigned before[] = {4, 2, 2};
+	size_t end = strlen(name);
 	const uint8_t *descriptor;
-	char symbol[1024];
 	Elf64_Sym s;
 	uint16_t has;
 
-	if (length + sizeof(".kd") > sizeof(symbol) || memchr(name, '\0', length))
-		return false;
-	memcpy(symbol, name, length);
-	strcpy(symbol + length, ".kd");
-	if (!symbol_of(elf, size, symbol, &s) || s.st_size < DESCRIPTOR_SIZE ||
+	strcpy(name + end, DESCRIPTOR_SUFFIX);
+	if (!symbol_of(elf, size, name, &s) || s.st_size < DESCRIPTOR_SIZE ||
 	    !(descriptor = bytes_of(elf, size, &s)))
-		return false;
+		return NULL;
 	memcpy(&has, descriptor + DESCRIPTOR_REGISTERS, sizeof(has));
-	symbol[length] = '\0';
-	if (!(has & HAS_KERNARG) || !symbol_of(elf, size, symbol, &s) ||
-	    !(out->at = bytes_of(elf, size, &s)))
-		return false;
-	out->size = s.st_size;
-	out->base = 0;
+	name[end] = '\0';
+	if (!(has & HAS_KERNARG) || !symbol_of(elf, size, name, &s))
+		return NULL;
+	*length = s.st_size;
+	*base = 0;
 	for (unsigned i = 0; i < 3; i++)
-		out->base += has & 1u << i ? before[i] : 0;
-	return true;
+		*base += has & 1u << i ? before[i] : 0;
+	return bytes_of(elf, size, &s);
 }
 
-bool kernel_code_loads(const struct kernel_code *code, uint32_t from, uint32_t to)
+bool kernel_code_read(const uint8_t *elf, size_t size, const char *name, size_t length,
+		      struct kernel_loads *out)
 {
-	for (size_t i = 0; i + 1 < code->size / 4; i++) {
-		uint32_t word = word_at(code->at, i), at = word_at(code->at, i + 1) & 0x1fffff;
-		uint32_t kind = word >> 26, width = word >> 18 & 0xff;
+	const uint8_t *code;
+	char symbol[1024];
+	size_t bytes;
+	unsigned base;
+	bool any = false;
+
+	if (length + sizeof(DESCRIPTOR_SUFFIX) > sizeof(symbol) || memchr(name, '\0', length))
+		return false;
+	memcpy(symbol, name, length);
+	symbol[length] = '\0';
+	code = code_of(elf, size, symbol, &bytes, &base);
+	if (!code)
+		return false;
+	memset(out, 0, sizeof(*out));
+	for (size_t i = 0; i + 1 < bytes / 4; i++) {
+		uint32_t load = word_at(code, i), at = word_at(code, i + 1) & 0x1fffff;
+		uint32_t kind = load >> 26, width = load >> 18 & 0xff;
 
 		/* 1, 2, 4, 8 or 16 words; GFX9, or those after it */
-		if ((kind == 0x30 || kind == 0x3d) && width <= 4 &&
-		    (word & 0x3f) == code->base / 2 && at < to && at + (4u << width) > from)
-			return true;
+		if ((kind != 0x30 && kind != 0x3d) || width > 4 || (load & 0x3f) != base / 2)
+			continue;
+		for (uint32_t n = 0; n < 1u << width && at / 4 + n < KERNEL_ARGUMENT_WORDS; n++)
+			any = out->word[at / 4 + n] = true;
 	}
-	return false;
+	return any;
+}
+
+bool kernel_code_loads(const struct kernel_loads *loads, uint32_t offset, uint32_t size)
+{
+	bool any = false;
+
+	for (uint64_t at = offset / 4; at * 4 < (uint64_t)offset + size; at++) {
+		if (at >= KERNEL_ARGUMENT_WORDS)
+			return true;
+		any |= loads->word[at];
+	}
+	return any;
 }

@@ -8,17 +8,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct kernel_code {
-	const uint8_t *at;
-	size_t size;
-	unsigned base; /* the first of the two registers with the address of the arguments */
+#define KERNEL_ARGUMENT_WORDS 1024 /* of four bytes; no kernel has more */
+
+/* The words of the arguments that the code loads. */
+struct kernel_loads {
+	bool word[KERNEL_ARGUMENT_WORDS];
 };
 
-/* Finds the code of a kernel in an ELF file. */
-bool kernel_code_find(const uint8_t *elf, size_t size, const char *name, size_t length,
-		      struct kernel_code *out);
-/* Is there a load of some of the bytes [from, to) of the arguments? Loads that use the address in
- * another way are not found. */
-bool kernel_code_loads(const struct kernel_code *code, uint32_t from, uint32_t to);
+/* Finds the code of a kernel in an ELF file, and the loads in it. A load that uses the address of
+ * the arguments in another way is not found. False: there is no such code, or no load. */
+bool kernel_code_read(const uint8_t *elf, size_t size, const char *name, size_t length,
+		      struct kernel_loads *out);
+/* Does it load some of these bytes? */
+bool kernel_code_loads(const struct kernel_loads *loads, uint32_t offset, uint32_t size);
 
 #endif

@@ -400,7 +400,7 @@ static bool is_sole(const struct kernel *k, const struct ss_kernel_arg *a)
 		same += k->arg[i].pointer && k->arg[i].reads == a->reads &&
 			k->arg[i].writes == a->writes;
 	}
-	return same == 1 && pointers <= 2 && !a->idle;
+	return same == 1 && pointers <= 2;
 }
 
 bool ss_kernel_args(const void *function, bool host, void *const *args, void *const *extra,
@@ -423,7 +423,7 @@ bool ss_kernel_args(const void *function, bool host, void *const *args, void *co
 		    (packed && (a->offset > packed_size || a->size > packed_size - a->offset)))
 			continue; /* the launch fails */
 		for (uint32_t at = 0; at + sizeof(void *) <= a->size; at += sizeof(void *)) {
-			struct ss_kernel_word word = {.pointer = a->pointer,
+			struct ss_kernel_word word = {.pointer = a->pointer && !a->idle,
 						      .reads = a->reads,
 						      .writes = a->writes,
 						      .sole = a->pointer && is_sole(k, a),
