@@ -12,16 +12,36 @@
 
 #define DESCRIPTOR_SIZE 64
 #define DESCRIPTOR_REGISTERS 56 /* a word with a bit for each group of registers */
+#define DESCRIPTOR_PRELOAD 58   /* which arguments are in registers from the start */
 #define DESCRIPTOR_SUFFIX ".kd"
 #define HAS_KERNARG (1u << 3)
+
+/* Numbers of processors (EF_AMDGPU_MACH) that write scalar loads in this way: GFX9 to GFX11. */
+static const struct {
+	uint8_t first, last;
+} machines[] = {{0x2c, 0x39}, {0x3e, 0x47}, {0x4a, 0x4c}, {0x4f, 0x4f},
+		{0x51, 0x55}, {0x58, 0x58}, {0x5f, 0x5f}};
+
+static bool is_known(const uint8_t *elf)
+{
+	Elf64_Ehdr head;
+	bool known = false;
+
+	memcpy(&head, elf, sizeof(head));
+	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++)
+		known |= (uint8_t)head.e_flags >= machines[i].first &&
+			 (uint8_t)head.e_flags <= machines[i].last;
+	return known;
+}
 
 static bool fits(size_t size, uint64_t at, uint64_t bytes)
 {
 	return at <= size && bytes <= size - at;
 }
 
-/* The section of this type. */
-static bool section_of(const uint8_t *elf, size_t size, uint32_t type, Elf64_Shdr *out)
+/* The first section from `index` on, of this type (SHT_NULL: of any). */
+static bool section_of(const uint8_t *elf, size_t size, uint32_t index, uint32_t type,
+		       Elf64_Shdr *out)
 {
 	Elf64_Ehdr head;
 
@@ -29,9 +49,9 @@ static bool section_of(const uint8_t *elf, size_t size, uint32_t type, Elf64_Shd
 	if (head.e_shentsize != sizeof(*out) ||
 	    !fits(size, head.e_shoff, (uint64_t)head.e_shnum * sizeof(*out)))
 		return false;
-	for (unsigned i = 0; i < head.e_shnum; i++) {
-		memcpy(out, elf + head.e_shoff + i * sizeof(*out), sizeof(*out));
-		if (out->sh_type == type)
+	for (; index < head.e_shnum; index++) {
+		memcpy(out, elf + head.e_shoff + index * sizeof(*out), sizeof(*out));
+		if (type == SHT_NULL || out->sh_type == type)
 			return fits(size, out->sh_offset, out->sh_size);
 	}
 	return false;
@@ -64,9 +84,9 @@ static bool symbol_of(const uint8_t *elf, size_t size, const char *name, Elf64_S
 	const uint8_t *table;
 	uint32_t buckets, chains, i, steps = 0;
 
-	if (!section_of(elf, size, SHT_DYNSYM, &symbols) ||
-	    !section_of(elf, size, SHT_HASH, &hash) ||
-	    !section_of(elf, size, SHT_STRTAB, &strings) || hash.sh_size < 8)
+	if (!section_of(elf, size, 0, SHT_HASH, &hash) || hash.sh_size < 8 ||
+	    !section_of(elf, size, hash.sh_link, SHT_NULL, &symbols) ||
+	    !section_of(elf, size, symbols.sh_link, SHT_NULL, &strings))
 		return false;
 	table = elf + hash.sh_offset;
 	buckets = word_at(table, 0);
@@ -115,16 +135,17 @@ static const uint8_t *code_of(const uint8_t *elf, size_t size, char *name, size_
 	static const unsigned before[] = {4, 2, 2};
 	size_t end = strlen(name);
 	const uint8_t *descriptor;
+	uint16_t has, preloaded;
 	Elf64_Sym s;
-	uint16_t has;
 
 	strcpy(name + end, DESCRIPTOR_SUFFIX);
 	if (!symbol_of(elf, size, name, &s) || s.st_size < DESCRIPTOR_SIZE ||
 	    !(descriptor = bytes_of(elf, size, &s)))
 		return NULL;
 	memcpy(&has, descriptor + DESCRIPTOR_REGISTERS, sizeof(has));
+	memcpy(&preloaded, descriptor + DESCRIPTOR_PRELOAD, sizeof(preloaded));
 	name[end] = '\0';
-	if (!(has & HAS_KERNARG) || !symbol_of(elf, size, name, &s))
+	if (!(has & HAS_KERNARG) || preloaded || !symbol_of(elf, size, name, &s))
 		return NULL;
 	*length = s.st_size;
 	*base = 0;
@@ -142,7 +163,8 @@ bool kernel_code_read(const uint8_t *elf, size_t size, const char *name, size_t 
 	unsigned base;
 	bool any = false;
 
-	if (length + sizeof(DESCRIPTOR_SUFFIX) > sizeof(symbol) || memchr(name, '\0', length))
+	if (!is_known(elf) || length + sizeof(DESCRIPTOR_SUFFIX) > sizeof(symbol) ||
+	    memchr(name, '\0', length))
 		return false;
 	memcpy(symbol, name, length);
 	symbol[length] = '\0';
@@ -154,7 +176,7 @@ bool kernel_code_read(const uint8_t *elf, size_t size, const char *name, size_t 
 		uint32_t load = word_at(code, i), at = word_at(code, i + 1) & 0x1fffff;
 		uint32_t kind = load >> 26, width = load >> 18 & 0xff;
 
-		/* 1, 2, 4, 8 or 16 words; GFX9, or those after it */
+		/* 1, 2, 4, 8 or 16 words; GFX9, or GFX10 and 11 */
 		if ((kind != 0x30 && kind != 0x3d) || width > 4 || (load & 0x3f) != base / 2)
 			continue;
 		for (uint32_t n = 0; n < 1u << width && at / 4 + n < KERNEL_ARGUMENT_WORDS; n++)
