@@ -76,7 +76,8 @@ static void release_reached(struct fenced *of)
 		release_oldest(of);
 }
 
-static void put_back(struct fenced *of)
+/* False: the stream has ended. */
+static bool put_back(struct fenced *of)
 {
 	bool ended;
 
@@ -90,7 +91,7 @@ static void put_back(struct fenced *of)
 	}
 	pthread_mutex_unlock(&lock);
 	if (!ended)
-		return;
+		return true;
 	while (of->count)
 		release_oldest(of);
 	pthread_mutex_lock(&lock);
@@ -98,6 +99,7 @@ static void put_back(struct fenced *of)
 	of->taken = false;
 	atomic_fetch_sub(&used, 1);
 	pthread_mutex_unlock(&lock);
+	return false;
 }
 
 void ss_unbegun_copy(struct ss_timeline *tl)
@@ -106,7 +108,7 @@ void ss_unbegun_copy(struct ss_timeline *tl)
 	struct fence f;
 
 	/* A record would wait for the thread that waits for the stream, or disturb the capture. */
-	if (ss_waited(ss_core, tl) || ss_capture_live())
+	if (ss_waited(ss_core, tl) || ss_capture_live() || ss_exiting())
 		return;
 	pthread_mutex_lock(&lock);
 	of = take(tl);
@@ -122,24 +124,25 @@ void ss_unbegun_copy(struct ss_timeline *tl)
 		f.n = ss_check_position(ss_check_state, tl);
 		of->fence[of->count++] = f;
 	}
-	put_back(of);
+	(void)put_back(of);
 }
 
 void ss_unbegun(struct ss_check_unbegun list[SS_UNBEGUN_ROOM])
 {
 	/* The stream of a fence may capture by now, so a query would end the capture. */
-	bool may = atomic_load(&used) && !ss_capture_live();
+	bool may = atomic_load(&used) && !ss_capture_live() && !ss_exiting();
 	unsigned count = 0;
 
 	for (unsigned i = 0; may && i < SS_UNBEGUN_ROOM - 1; i++) {
 		struct fenced *of = take_at(i);
+		bool waits;
 
 		if (!of)
 			continue;
 		release_reached(of);
-		if (of->count && !of->ended)
-			list[count++] = (struct ss_check_unbegun){of->tl, of->fence[0].n};
-		put_back(of);
+		waits = of->count != 0;
+		list[count] = (struct ss_check_unbegun){of->tl, waits ? of->fence[0].n : 0};
+		count += put_back(of) && waits;
 	}
 	list[count] = (struct ss_check_unbegun){0};
 }
@@ -156,5 +159,5 @@ void ss_unbegun_stream_ends(const struct ss_timeline *tl)
 		}
 	pthread_mutex_unlock(&lock);
 	if (of)
-		put_back(of);
+		(void)put_back(of);
 }
