@@ -89,6 +89,22 @@ static inline void order(hipStream_t earlier, hipStream_t later)
 	OK(hipEventDestroy(e));
 }
 
+/* The stream does nothing more until let_go() of the word. */
+static inline unsigned *hold(hipStream_t on)
+{
+	unsigned *word;
+
+	OK(hipHostMalloc((void **)&word, sizeof(*word), 0));
+	__atomic_store_n(word, 0, __ATOMIC_RELEASE);
+	OK(hipStreamWaitValue32(on, word, 1, hipStreamWaitValueEq, ~0u));
+	return word;
+}
+
+static inline void let_go(unsigned *word)
+{
+	__atomic_store_n(word, 1, __ATOMIC_RELEASE);
+}
+
 /* A non-blocking stream of device 1. */
 static inline hipStream_t stream_of_1(void)
 {

@@ -286,23 +286,21 @@ static void pinned_copy_and_poll(void)
 /* The next copy has not begun, but that of this block is over. */
 static void polled_before_next_copy(void)
 {
-	volatile unsigned *word;
+	unsigned *word;
 	volatile char *host;
 	void *p = block(a), *q = block(a);
 
-	OK(hipHostMalloc((void **)&word, sizeof(*word), 0));
 	OK(hipHostMalloc((void **)&host, BYTES, 0));
-	*word = 0;
 	host[BYTES - 1] = 0;
 	fill(p, a);
 	OK(hipMemcpyAsync((void *)host, p, BYTES, hipMemcpyDeviceToHost, a));
-	OK(hipStreamWaitValue32(a, (void *)(uintptr_t)word, 1, hipStreamWaitValueEq, ~0u));
+	word = hold(a);
 	OK(hipMemcpyAsync((void *)host, q, BYTES, hipMemcpyDeviceToHost, a));
 	while (!host[BYTES - 1])
 		;
 	OK(hipFreeAsync(p, b));
 	OK(hipFreeAsync(q, a));
-	*word = 1;
+	let_go(word);
 	OK(hipDeviceSynchronize());
 	OK(hipHostFree((void *)host));
 }
@@ -310,20 +308,18 @@ static void polled_before_next_copy(void)
 /* Nothing has begun, but events order it. */
 static void copy_that_waits_and_event(void)
 {
-	volatile unsigned *word;
+	unsigned *word;
 	void *p = block(a), *q, *host;
 
 	OK(hipMalloc(&q, BYTES));
-	OK(hipHostMalloc((void **)&word, sizeof(*word), 0));
 	OK(hipHostMalloc(&host, BYTES, 0));
-	*word = 0;
 	order(a, b);
-	OK(hipStreamWaitValue32(b, (void *)(uintptr_t)word, 1, hipStreamWaitValueEq, ~0u));
+	word = hold(b);
 	OK(hipMemcpyAsync(host, p, BYTES, hipMemcpyDeviceToHost, b));
 	OK(hipMemcpyAsync(host, q, BYTES, hipMemcpyDeviceToHost, b));
 	order(b, a);
 	OK(hipFreeAsync(p, a));
-	*word = 1;
+	let_go(word);
 	OK(hipFree(q));
 	OK(hipDeviceSynchronize());
 	OK(hipHostFree(host));

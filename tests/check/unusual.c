@@ -16,14 +16,6 @@ static void *pinned(void)
 	return host;
 }
 
-static volatile unsigned *held(hipStream_t on)
-{
-	volatile unsigned *word = pinned();
-
-	OK(hipStreamWaitValue32(on, (void *)(uintptr_t)word, 1, hipStreamWaitValueEq, ~0u));
-	return word;
-}
-
 static hipStream_t stream_with(unsigned flags, int priority)
 {
 	hipStream_t s;
@@ -89,14 +81,14 @@ static void event_made_again(void)
 
 static void event_not_ready(void)
 {
-	volatile unsigned *word = held(a);
+	unsigned *word = hold(a);
 	void *p = block(a);
 	hipEvent_t e = mark(a);
 
 	if (hipEventQuery(e) != hipErrorNotReady || hipStreamQuery(a) != hipErrorNotReady)
 		exit(3);
 	fill(p, b);
-	*word = 1;
+	let_go(word);
 	end_on(p, b, a);
 }
 
@@ -244,14 +236,14 @@ static void pool_ended(void)
 
 static void registered_and_not_begun(void)
 {
-	volatile unsigned *word = held(b);
+	unsigned *word = hold(b);
 	void *p = block(a), *host = aligned_alloc(4096, BYTES);
 
 	OK(hipHostRegister(host, BYTES, 0));
 	order(a, b);
 	OK(hipMemcpyAsync(host, p, BYTES, hipMemcpyDeviceToHost, b));
 	OK(hipFreeAsync(p, a));
-	*word = 1;
+	let_go(word);
 	OK(hipDeviceSynchronize());
 	OK(hipHostUnregister(host));
 	free(host);
@@ -259,18 +251,18 @@ static void registered_and_not_begun(void)
 
 static void rows_not_begun(void)
 {
-	volatile unsigned *word = held(b);
+	unsigned *word = hold(b);
 	void *p = block(a);
 
 	order(a, b);
 	OK(hipMemcpy2DAsync(pinned(), 64, p, 64, 32, 8, hipMemcpyDeviceToHost, b));
 	OK(hipFreeAsync(p, a));
-	*word = 1;
+	let_go(word);
 }
 
 static void box_not_begun(void)
 {
-	volatile unsigned *word = held(b);
+	unsigned *word = hold(b);
 	void *p = block(a);
 	const hipMemcpy3DParms box = {
 		.srcPtr = {p, 64, 32, 8},
@@ -282,7 +274,7 @@ static void box_not_begun(void)
 	order(a, b);
 	OK(hipMemcpy3DAsync(&box, b));
 	OK(hipFreeAsync(p, a));
-	*word = 1;
+	let_go(word);
 }
 
 static hipGraphExec_t graph_of_copy(void *to, void *from)
@@ -300,21 +292,21 @@ static hipGraphExec_t graph_of_copy(void *to, void *from)
 
 static void graph_not_begun(void)
 {
-	volatile unsigned *word = held(b);
+	unsigned *word = hold(b);
 	void *p = block(a);
 	hipGraphExec_t exec = graph_of_copy(pinned(), p);
 
 	order(a, b);
 	OK(hipGraphLaunch(exec, b));
 	OK(hipFreeAsync(p, a));
-	*word = 1;
+	let_go(word);
 	OK(hipDeviceSynchronize());
 	OK(hipGraphExecDestroy(exec));
 }
 
 static void part_not_begun(void)
 {
-	volatile unsigned *word = held(b);
+	unsigned *word = hold(b);
 	char *p = block(a);
 
 	order(a, b);
@@ -324,7 +316,7 @@ static void part_not_begun(void)
 	OK(hipMemcpyAsync(pinned(), p + 1024, 1024, hipMemcpyDeviceToHost, b));
 	if (somashim_returned)
 		somashim_returned(p + 1024, a);
-	*word = 1;
+	let_go(word);
 	end_on(p, b, a);
 }
 
@@ -555,7 +547,7 @@ static void later_copy_polled(void)
  * event. */
 static void copy_of_another_stream_polled(void)
 {
-	volatile unsigned *word;
+	unsigned *word;
 	void *p = block(a), *q, *host = pinned();
 
 	OK(hipMalloc(&q, BYTES));
@@ -563,12 +555,12 @@ static void copy_of_another_stream_polled(void)
 	fill(q, a);
 	OK(hipMemcpyAsync(pinned(), p, BYTES, hipMemcpyDeviceToHost, a));
 	order(a, b);
-	word = held(a);
+	word = hold(a);
 	OK(hipMemcpyAsync(pinned(), q, BYTES, hipMemcpyDeviceToHost, a));
 	OK(hipMemcpyAsync(host, q, BYTES, hipMemcpyDeviceToHost, b));
 	spin_on(host);
 	OK(hipFreeAsync(p, c));
-	*word = 1;
+	let_go(word);
 	OK(hipFree(q));
 }
 
@@ -590,16 +582,16 @@ static void many_copies_polled(void)
 
 static void stream_ends_with_copies(void)
 {
-	volatile unsigned *word;
+	unsigned *word;
 	hipStream_t s;
 	void *p = block(a);
 
 	for (int i = 0; i < 20; i++) {
 		OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
 		order(a, s);
-		word = held(s);
+		word = hold(s);
 		OK(hipMemcpyAsync(pinned(), p, 8, hipMemcpyDeviceToHost, s));
-		*word = 1;
+		let_go(word);
 		OK(hipStreamDestroy(s)); /* this may wait */
 	}
 	OK(hipFreeAsync(p, a));

@@ -243,28 +243,17 @@ static void free_while_copied_to_pinned(void)
 	OK(hipHostFree(host));
 }
 
-/* A stream that does nothing until the host has written 1 to the word. */
-static volatile unsigned *held(hipStream_t on)
-{
-	volatile unsigned *word;
-
-	OK(hipHostMalloc((void **)&word, sizeof(*word), 0));
-	*word = 0;
-	OK(hipStreamWaitValue32(on, (void *)(uintptr_t)word, 1, hipStreamWaitValueEq, ~0u));
-	return word;
-}
-
 /* The host can see the end of the copy, but the copy has not begun. */
 static void free_before_copy_begins(void)
 {
-	volatile unsigned *word = held(b);
+	unsigned *word = hold(b);
 	void *p = block(a), *host;
 
 	OK(hipHostMalloc(&host, BYTES, 0));
 	order(a, b);
 	OK(hipMemcpyAsync(host, p, BYTES, hipMemcpyDeviceToHost, b));
 	OK(hipFreeAsync(p, a));
-	*word = 1;
+	let_go(word);
 	OK(hipDeviceSynchronize());
 	OK(hipHostFree(host));
 }
@@ -272,19 +261,19 @@ static void free_before_copy_begins(void)
 /* The second copy proves that what comes behind it has not begun either. */
 static void free_behind_copy_that_waits(void)
 {
-	volatile unsigned *word;
+	unsigned *word;
 	void *p = block(a), *host;
 
 	OK(hipHostMalloc(&host, BYTES, 0));
 	order(a, b);
 	OK(hipMemcpyAsync(host, p, BYTES, hipMemcpyDeviceToHost, b));
 	OK(hipStreamSynchronize(b));
-	word = held(b);
+	word = hold(b);
 	OK(hipMemcpyAsync(host, p, 8, hipMemcpyDeviceToHost, b));
 	fill(p, b);
 	OK(hipMemcpyAsync(host, p, 8, hipMemcpyDeviceToHost, b));
 	OK(hipFreeAsync(p, a));
-	*word = 1;
+	let_go(word);
 	OK(hipDeviceSynchronize());
 	OK(hipHostFree(host));
 }
