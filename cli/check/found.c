@@ -17,6 +17,7 @@
 #define BEGIN "{\"kind\": \"" /* of each line of a process */
 
 static const char *const sites[] = {"use", "other", "alloc", "free"};
+#define LINKER_NAME "linker_name" /* of a site, while its file is read */
 #define SITES (sizeof(sites) / sizeof(sites[0]))
 
 static bool is_possible(const json_t *finding)
@@ -48,31 +49,73 @@ static void clean(json_t *value, bool modules)
 	}
 }
 
-/* Takes the call stacks of a finding apart, with names for their frames. */
-static void stacks_keep(struct ss_check_report *f, json_t *finding, struct ss_symbol_files *names,
-			json_t *numbers)
+/* Can a line of JSON have no text that clean() would change? Such a text has a byte that is no
+ * printable ASCII, or an escape. */
+static bool is_plain(const char *line, size_t length)
+{
+	bool plain = true;
+
+	for (size_t i = 0; i < length; i++)
+		plain &= line[i] >= ' ' && line[i] < 0x7f && line[i] != '\\';
+	return plain;
+}
+
+/* Names a kernel. The site, which `told` gets, keeps the linker's name for the sentences. */
+static void name_kernel(json_t *site, struct ss_symbol_files *names, json_t *told)
+{
+	char key[32];
+
+	if (!text(site, "kernel")[0])
+		return;
+	snprintf(key, sizeof(key), "kernel %p", (void *)site);
+	json_object_set(told, key, site);
+	json_object_set(site, LINKER_NAME, json_object_get(site, "kernel"));
+	ss_kernel_name_add(names, site);
+}
+
+/* Names the frames and the kernel of a site that is told for the first time. */
+static void site_keep(struct ss_check_report *f, json_t *site, struct ss_symbol_files *names,
+		      json_t *told)
+{
+	if (json_object_get(site, "frames")) {
+		if (names)
+			ss_frame_names_add(names, site);
+		clean(json_object_get(site, "frames"), true);
+	}
+	json_object_del(site, LINKER_NAME);
+	if (names)
+		name_kernel(site, names, told);
+	ss_site_keep(f, site, told);
+}
+
+/* The sites of a finding get all that is known of them; a number becomes its site. */
+static void sites_keep(struct ss_check_report *f, json_t *finding, struct ss_symbol_files *names,
+		       json_t *told)
 {
 	for (size_t i = 0; i < SITES; i++) {
 		json_t *site = json_object_get(finding, sites[i]);
 
-		if (names && json_object_get(site, "frames"))
-			ss_frame_names_add(names, site);
-		clean(json_object_get(site, "frames"), true);
-		ss_stack_keep(f, site, numbers);
+		if (json_is_object(site)) {
+			site_keep(f, site, names, told);
+		} else if (site) {
+			json_t *known = json_is_integer(site) ? ss_site_of(site, told) : NULL;
+			known ? json_object_set(finding, sites[i], known) :
+				json_object_del(finding, sites[i]);
+		}
 	}
 }
 
 /* A text that is the same for findings where the same calls of the same places are wrong in the
- * same way. Puts the frames of its call stacks back into the finding. The caller frees the text.
- * NULL: out of memory. */
-static char *key_of(const struct ss_check_report *f, const json_t *finding)
+ * same way. Their call stacks are the same arrays. The caller frees the text. NULL: out of
+ * memory. */
+static char *key_of(const json_t *finding)
 {
 	size_t size = 64 + strlen(text(finding, "fault")) + strlen(text(finding, "error")), length;
 	char *key;
 
 	for (size_t i = 0; i < SITES; i++) {
 		const json_t *site = json_object_get(finding, sites[i]);
-		size += 32 + strlen(text(site, "call")) + strlen(text(site, "kernel"));
+		size += 48 + strlen(text(site, "call")) + strlen(text(site, "kernel"));
 	}
 	key = malloc(size);
 	if (!key)
@@ -80,10 +123,12 @@ static char *key_of(const struct ss_check_report *f, const json_t *finding)
 	length = (size_t)sprintf(key, "%s\n%d %s", text(finding, "fault"), is_possible(finding),
 				 text(finding, "error"));
 	for (size_t i = 0; i < SITES; i++) {
-		json_t *site = json_object_get(finding, sites[i]);
-		length += (size_t)sprintf(key + length, "\n%" JSON_INTEGER_FORMAT " %s\n%s",
-					  ss_stack_attach(f, site), text(site, "call"),
-					  text(site, "kernel"));
+		const json_t *site = json_object_get(finding, sites[i]);
+		if (!site)
+			continue;
+		length += (size_t)sprintf(key + length, "\n%zu %p %s\n%s", i,
+					  (void *)json_object_get(site, "frames"),
+					  text(site, "call"), text(site, "kernel"));
 	}
 	return key;
 }
@@ -113,9 +158,13 @@ static void ranks_sort(json_t *finding)
 {
 	const json_t *ranks = json_object_get(finding, "ranks");
 	size_t n = json_array_size(ranks);
-	json_int_t *value = malloc((n + 1) * sizeof(*value));
-	json_t *all = json_array();
+	json_int_t *value;
+	json_t *all;
 
+	if (n < 2)
+		return;
+	value = malloc(n * sizeof(*value));
+	all = json_array();
 	for (size_t i = 0; value && i < n; i++)
 		value[i] = json_integer_value(json_array_get(ranks, i));
 	if (value)
@@ -128,15 +177,19 @@ static void ranks_sort(json_t *finding)
 }
 
 /* Until all files are read, the ranks are in no order, and some may be there twice: whoever sorted
- * them for each file would take time with the square of the ranks. */
+ * them for each file would take time with the square of the ranks. All findings of a process begin
+ * with one array, so the first addition makes a copy. */
 static void ranks_into(json_t *to, const json_t *from)
 {
 	json_t *all = json_object_get(to, "ranks");
 
-	if (json_array_size(from) && json_is_array(all))
-		json_array_extend(all, (json_t *)from);
-	else if (json_array_size(from))
-		json_object_set_new(to, "ranks", json_copy((json_t *)from));
+	if (!json_array_size(from))
+		return;
+	if (!all || all->refcount > 1) {
+		json_object_set_new(to, "ranks", json_copy(all));
+		all = json_object_get(to, "ranks");
+	}
+	json_array_extend(all, (json_t *)from);
 }
 
 static void sum_into(json_t *to, const json_t *from, const char *key)
@@ -145,19 +198,16 @@ static void sum_into(json_t *to, const json_t *from, const char *key)
 			    json_integer((json_int_t)(number(to, key) + number(from, key))));
 }
 
-/* Names the kernels, also in the sentences. */
-static void name_kernels(json_t *finding, struct ss_symbol_files *names)
+/* Names the kernels in the sentences. */
+static void name_in_sentences(json_t *finding)
 {
 	static const char *const sentences[] = {"text", "mend"};
 
 	for (size_t i = 0; i < SITES; i++) {
-		json_t *site = json_object_get(finding, sites[i]);
-		const char *kernel = text(site, "kernel");
-		char *raw = kernel[0] ? strdup(kernel) : NULL;
+		const json_t *site = json_object_get(finding, sites[i]);
+		const char *raw = site ? text(site, LINKER_NAME) : "";
 
-		if (raw)
-			ss_kernel_name_add(names, site);
-		for (size_t j = 0; raw && j < 2; j++) {
+		for (size_t j = 0; raw[0] && j < 2; j++) {
 			const char *is = text(finding, sentences[j]), *at = strstr(is, raw);
 			if (at)
 				json_object_set_new(finding, sentences[j],
@@ -165,65 +215,82 @@ static void name_kernels(json_t *finding, struct ss_symbol_files *names)
 								 text(site, "kernel"),
 								 at + strlen(raw)));
 		}
-		free(raw);
 	}
 }
 
-/* Its call stacks have been taken apart. */
-static void finding_add(struct ss_check_report *f, json_t *finding, struct ss_symbol_files *names,
-			struct ss_suppressions *s)
+/* Its sites are complete. */
+static void finding_add(struct ss_check_report *f, json_t *finding, struct ss_suppressions *s)
 {
+	bool possible = is_possible(finding), leak = is_leak(finding);
+	uint64_t count = number(finding, "count");
 	char *key;
 
-	if (!text(finding, "fault")[0] || (json_int_t)number(finding, "count") < 1) {
+	if (!text(finding, "fault")[0] || (json_int_t)count < 1) {
 		f->not_read++;
 		return;
 	}
-	if (names)
-		name_kernels(finding, names);
-	key = key_of(f, finding);
+	name_in_sentences(finding);
+	key = key_of(finding);
 	if (ss_suppressed(s, finding)) {
 		f->suppressed++;
 		free(key);
 		return;
 	}
-	if (is_possible(finding)) {
-		f->possible += number(finding, "count");
-	} else if (!is_leak(finding)) {
-		f->errors += number(finding, "count");
+	if (possible) {
+		f->possible += count;
+	} else if (!leak) {
+		f->errors += count;
 	} else {
 		f->leaked_bytes += number(finding, "size");
-		f->leaked_blocks += number(finding, "count");
+		f->leaked_blocks += count;
 	}
 	json_t *old = find_same(f, key);
 	free(key);
 	if (old) {
 		sum_into(old, finding, "count");
-		if (is_leak(old))
+		if (leak)
 			sum_into(old, finding, "size");
 		ranks_into(old, json_object_get(finding, "ranks"));
 		return;
 	}
-	f->errors += is_leak(finding);
-	f->different += !is_possible(finding);
+	f->errors += leak;
+	f->different += !possible;
 	json_object_del(finding, "number");
-	json_object_set_new(finding, "ranks", json_copy(json_object_get(finding, "ranks")));
+	if (!json_is_array(json_object_get(finding, "ranks")))
+		json_object_set_new(finding, "ranks", json_array());
 	json_array_append(f->findings, finding);
 }
 
 /* The lines of one process, as far as they are read. */
 struct lines {
 	json_t *findings;
-	json_t *numbered; /* the same findings, by the number in the process */
-	json_t *stacks;   /* places of call stacks, by their number there */
+	/* The same findings, by the number in the process: the first `indexed` of them */
+	json_t *numbered;
+	size_t indexed;
+	json_t *told; /* sites, call stacks and streams, by their number there */
 };
+
+/* The finding with this number. NULL: there is none. */
+static json_t *finding_of(struct lines *l, uint64_t wanted)
+{
+	char key[24];
+
+	for (; l->indexed < json_array_size(l->findings); l->indexed++) {
+		json_t *finding = json_array_get(l->findings, l->indexed);
+		snprintf(key, sizeof(key), "%" PRIu64, number(finding, "number"));
+		json_object_set(l->numbered, key, finding);
+	}
+	snprintf(key, sizeof(key), "%" PRIu64, wanted);
+	return json_object_get(l->numbered, key);
+}
 
 /* Adds the findings of a process. `rank`: its own in the job, or NULL. */
 static void process_add(struct ss_check_report *f, struct lines *l, json_t *rank,
-			struct ss_symbol_files *names, struct ss_suppressions *s)
+			struct ss_suppressions *s)
 {
 	json_t *ranks = json_array();
-	json_t *finding;
+	json_t *finding, *told;
+	const char *key;
 	size_t i;
 
 	if (json_is_integer(rank))
@@ -231,11 +298,13 @@ static void process_add(struct ss_check_report *f, struct lines *l, json_t *rank
 	json_array_foreach(l->findings, i, finding)
 	{
 		json_object_set(finding, "ranks", ranks);
-		finding_add(f, finding, names, s);
+		finding_add(f, finding, s);
 	}
+	json_object_foreach(l->told, key, told) json_object_del(told, LINKER_NAME);
 	json_array_clear(l->findings);
 	json_object_clear(l->numbered);
-	json_object_clear(l->stacks);
+	l->indexed = 0;
+	json_object_clear(l->told);
 	json_decref(ranks);
 }
 
@@ -244,40 +313,39 @@ static void process_add(struct ss_check_report *f, struct lines *l, json_t *rank
 static bool read_lines(struct ss_check_report *f, const char *lines, struct ss_symbol_files *names,
 		       struct ss_suppressions *s)
 {
-	struct lines l = {json_array(), json_object(), json_object()};
-	char number_text[24];
+	struct lines l = {
+		.findings = json_array(), .numbered = json_object(), .told = json_object()};
 	size_t damaged = 0, read = 0;
 	bool ended = true, begun = strncmp(lines, BEGIN, strlen(BEGIN)) == 0;
 
 	for (const char *line = lines; *line && ended;) {
 		size_t length = strcspn(line, "\n");
 		json_t *object = json_loadb(line, length, 0, NULL);
-		clean(object, false);
+		if (!is_plain(line, length))
+			clean(object, false);
 		const char *kind = text(object, "kind");
 
 		ended = line[length] == '\n'; /* the last may be cut, where a process was killed */
 		line += length + ended;
 		read += kind[0] != '\0';
 		damaged += !kind[0] && length;
-		snprintf(number_text, sizeof(number_text), "%" PRIu64, number(object, "number"));
 		if (strcmp(kind, "finding") == 0) {
-			stacks_keep(f, object, names, l.stacks);
+			sites_keep(f, object, names, l.told);
 			json_array_append(l.findings, object);
-			json_object_set(l.numbered, number_text, object);
 		} else if (strcmp(kind, "count") == 0) {
-			json_object_set(json_object_get(l.numbered, number_text), "count",
+			json_object_set(finding_of(&l, number(object, "number")), "count",
 					json_object_get(object, "count"));
 		} else if (strcmp(kind, "summary") == 0) {
 			json_array_append(f->processes, object);
-			process_add(f, &l, json_object_get(object, "rank"), names, s);
+			process_add(f, &l, json_object_get(object, "rank"), s);
 		}
 		json_decref(object);
 	}
-	process_add(f, &l, NULL, names, s);
+	process_add(f, &l, NULL, s);
 	f->not_read += read || begun ? damaged : 0;
 	json_decref(l.findings);
 	json_decref(l.numbered);
-	json_decref(l.stacks);
+	json_decref(l.told);
 	return read || begun;
 }
 
@@ -291,8 +359,8 @@ static bool read_report(struct ss_check_report *f, const char *all, struct ss_su
 
 	for (size_t i = 0; i < json_array_size(findings); i++) {
 		json_t *finding = json_array_get(findings, i);
-		stacks_keep(f, finding, NULL, NULL);
-		finding_add(f, finding, NULL, s);
+		sites_keep(f, finding, NULL, NULL);
+		finding_add(f, finding, s);
 	}
 	if (is) {
 		json_array_extend(f->processes, json_object_get(root, "processes"));
@@ -375,9 +443,8 @@ bool ss_found_read(struct ss_check_report *f, char *const *paths, struct ss_supp
 	f->findings = json_array();
 	f->processes = json_array();
 	f->known = json_object();
-	f->stacks = json_array();
-	f->stack_known = json_object();
-	good = names && f->findings && f->processes && f->known && f->stacks && f->stack_known;
+	f->stacks = json_object();
+	good = names && f->findings && f->processes && f->known && f->stacks;
 	if (!good)
 		snprintf(err, size, "out of memory");
 	for (; good && paths && *paths; paths++)
@@ -396,5 +463,4 @@ void ss_found_finish(struct ss_check_report *f)
 	json_decref(f->processes);
 	json_decref(f->known);
 	json_decref(f->stacks);
-	json_decref(f->stack_known);
 }

@@ -15,9 +15,8 @@
 struct ss_check_report {
 	json_t *findings;  /* an array */
 	json_t *processes; /* an array of the summaries */
-	/* An array of call stacks, each an array of frames, no two of them equal */
+	/* The call stacks, arrays of frames, by a text of all that they have: no two are equal */
 	json_t *stacks;
-	json_t *stack_known; /* the place of each of them, by what is in it */
 	/* The place of each finding in the array, by what makes it different */
 	json_t *known;
 	/* With repetitions, and without; a call stack that leaks is one error */
@@ -27,12 +26,12 @@ struct ss_check_report {
 	size_t not_read; /* damaged lines of files, and findings that are none */
 };
 
-/* Takes the frames out of a site, and notes their place in `stacks`. A site that has a number in
- * their place has those of the site that had it with them, and so has a stream; `numbers` are those
- * of one file. */
-void ss_stack_keep(struct ss_check_report *f, json_t *site, json_t *numbers);
-/* Gives them back. Returns the place; -1: there are none. */
-json_int_t ss_stack_attach(const struct ss_check_report *f, json_t *site);
+/* Gives a site the array of frames that equal call stacks share. A site that has a number in place
+ * of its frames gets those of the site that had both, and so does a stream; `told` is that of
+ * one file, and has the site, if it has a number, from now on. */
+void ss_site_keep(struct ss_check_report *f, json_t *site, json_t *told);
+/* The site that had this number. NULL: there is none. */
+json_t *ss_site_of(json_t *number, json_t *told);
 
 struct ss_suppressions;
 

@@ -78,27 +78,27 @@ static void stacks_drop(struct stack_text *known)
 static void put_site(FILE *out, const char *did, const json_t *site, struct stack_text **known)
 {
 	const json_t *stream = json_object_get(site, "stream");
+	const char *kind = text(stream, "kind"), *kernel = text(site, "kernel");
 
 	if (!site)
 		return;
 	fprintf(out, LINE "    %s by %s", did, text(site, "call"));
-	if (stream && strcmp(text(stream, "kind"), "null") == 0) {
+	if (stream && strcmp(kind, "null") == 0) {
 		fprintf(out, " on the null stream of device %" PRIu64, number(stream, "device"));
 	} else if (stream) {
 		fprintf(out, " on stream %" PRIu64 " (0x%" PRIx64 ", %s, device %" PRIu64 ")",
-			number(stream, "number"), number(stream, "handle"), text(stream, "kind"),
+			number(stream, "number"), number(stream, "handle"), kind,
 			number(stream, "device"));
 	}
 	fputc('\n', out);
-	if (text(site, "kernel")[0]) {
+	if (kernel[0]) {
 		fprintf(out, LINE "        ");
 		if (number(site, "argument_offset"))
 			fprintf(out, "At offset %" PRIu64 " of argument",
 				number(site, "argument_offset"));
 		else
 			fprintf(out, "Argument");
-		fprintf(out, " %" PRIu64 " of kernel %s\n", number(site, "argument"),
-			text(site, "kernel"));
+		fprintf(out, " %" PRIu64 " of kernel %s\n", number(site, "argument"), kernel);
 	}
 	put_stack(out, site, known);
 }
@@ -130,40 +130,43 @@ static void put_ranks(FILE *out, const json_t *ranks)
 	}
 }
 
-static void put_finding(FILE *out, const json_t *f, struct stack_text **known)
+static void put_place(FILE *out, const json_t *f)
 {
 	uint64_t address = number(f, "address"), base = number(f, "base");
+	uint64_t block = number(f, "block"), size = number(f, "size");
+
+	if (block)
+		fprintf(out,
+			LINE "    Address 0x%" PRIx64 " is at offset %" PRId64 " of block %" PRIu64
+			     " of %" PRIu64 " %s at 0x%" PRIx64 "\n",
+			address ? address : base, address ? (int64_t)(address - base) : 0, block,
+			size, ss_plural(size, "byte", "bytes"), base);
+	else
+		fprintf(out, LINE "    Address 0x%" PRIx64 "\n", address);
+}
+
+static void put_finding(FILE *out, const json_t *f, struct stack_text **known)
+{
+	const char *fault = text(f, "fault"), *did = text(f, "did"), *mend = text(f, "mend");
+	bool leak = strcmp(fault, "leak") == 0, error = strcmp(fault, "api-error") == 0;
+	uint64_t count = number(f, "count");
 
 	fprintf(out, LINE "%s\n", text(f, "text"));
-	if (strcmp(text(f, "fault"), "leak") != 0) {
-		if (strcmp(text(f, "fault"), "api-error") == 0) {
-			/* It is about no address. */
-		} else if (number(f, "block") != 0) {
-			fprintf(out,
-				LINE "    Address 0x%" PRIx64 " is at offset %" PRId64
-				     " of block %" PRIu64 " of %" PRIu64 " %s at 0x%" PRIx64 "\n",
-				address ? address : base, address ? (int64_t)(address - base) : 0,
-				number(f, "block"), number(f, "size"),
-				ss_plural(number(f, "size"), "byte", "bytes"), base);
-		} else {
-			fprintf(out, LINE "    Address 0x%" PRIx64 "\n", address);
-		}
-		if (number(f, "count") > 1)
-			fprintf(out, LINE "    Seen %" PRIu64 " times\n", number(f, "count"));
-	}
+	if (!leak && !error) /* those are about no address */
+		put_place(out, f);
+	if (!leak && count > 1)
+		fprintf(out, LINE "    Seen %" PRIu64 " times\n", count);
 	put_ranks(out, json_object_get(f, "ranks"));
-	if (strcmp(text(f, "fault"), "api-error") == 0)
+	if (error)
 		put_stack(out, json_object_get(f, "use"), known);
 	else
-		put_site(out, text(f, "did")[0] ? text(f, "did") : "Used",
-			 json_object_get(f, "use"), known);
+		put_site(out, did[0] ? did : "Used", json_object_get(f, "use"), known);
 	put_site(out, "Also used", json_object_get(f, "other"), known);
 	put_site(out, "Allocated", json_object_get(f, "alloc"), known);
 	put_site(out, "Freed", json_object_get(f, "free"), known);
-	if (text(f, "mend")[0])
-		fprintf(out, LINE "    %s\n", text(f, "mend"));
-	fprintf(out, LINE "    Fault: %s\n", text(f, "fault"));
-	fprintf(out, LINE "\n");
+	if (mend[0])
+		fprintf(out, LINE "    %s\n", mend);
+	fprintf(out, LINE "    Fault: %s\n" LINE "\n", fault);
 }
 
 static uint64_t sum(const struct ss_check_report *f, const char *key)

@@ -164,6 +164,17 @@ void ss_check_hold(struct ss_check *c, const void *stream);
  * once. */
 void ss_check_tell(struct ss_check *c, const void *stream);
 
+/* The position of the last command that was put on the stream. A fence that was recorded on the
+ * stream before tells of the commands behind this position: as long as the device has not reached
+ * it, they have not begun. */
+uint64_t ss_check_position(struct ss_check *c, const void *stream);
+/* The commands behind position n of a stream had not begun after the present call did, so the host
+ * learned nothing from them before it. `stream` NULL ends a list. */
+struct ss_check_unbegun {
+	const void *stream;
+	uint64_t n;
+};
+
 /* hipEventRecord: begin before the real call, end after it. A wait in between may mean either
  * record. */
 void ss_check_record_begin(struct ss_check *c, const void *event);
@@ -195,10 +206,10 @@ void ss_check_alloc(struct ss_check *c, void *base, uint64_t size, uint64_t fron
  * fill_slot and fill_n. */
 void ss_check_filled(struct ss_check *c, const void *base, uint64_t behind, uint32_t fill_slot,
 		     uint64_t fill_n);
-/* Before the free. `stream` NULL: a free for which the host waits for the device. False: ptr is in
- * no live block, and nothing changed. */
-bool ss_check_free(struct ss_check *c, void *ptr, const void *stream, const char *what,
-		   uint32_t stack);
+/* Before the free. `stream` NULL: a free for which the host waits for the device. `unbegun`: of
+ * ss_check_position(), or NULL. False: ptr is in no live block, and nothing changed. */
+bool ss_check_free(struct ss_check *c, void *ptr, const void *stream,
+		   const struct ss_check_unbegun *unbegun, const char *what, uint32_t stack);
 /* The free of ptr failed: the block is live. */
 void ss_check_free_failed(struct ss_check *c, void *ptr);
 /* A free was refused. */
@@ -218,8 +229,8 @@ void ss_check_api_error(struct ss_check *c, const char *error, const char *error
  * back the range that begins at ptr, in the order of a stream. */
 void ss_check_handed_out(struct ss_check *c, void *ptr, uint64_t size, const void *stream,
 			 const char *what, uint32_t stack);
-void ss_check_returned(struct ss_check *c, void *ptr, const void *stream, const char *what,
-		       uint32_t stack);
+void ss_check_returned(struct ss_check *c, void *ptr, const void *stream,
+		       const struct ss_check_unbegun *unbegun, const char *what, uint32_t stack);
 /* The first: a pool was destroyed. The second: a call got a handle that is no live pool's. */
 void ss_check_pool_end(struct ss_check *c, const void *handle, const char *what, uint32_t stack);
 void ss_check_pool_use(struct ss_check *c, const void *handle, const char *what, uint32_t stack);

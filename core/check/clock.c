@@ -49,7 +49,7 @@ void clock_drop(struct clock *k)
 	*k = (struct clock){0};
 }
 
-static struct stream *stream_find(struct ss_check *c, const void *key)
+static struct stream *stream_find(const struct ss_check *c, const void *key)
 {
 	struct stream *s = NULL;
 
@@ -159,6 +159,18 @@ bool if_host_looked(const struct ss_check *c, const struct stream *s, uint32_t s
 {
 	return slot != s->slot && !has(&s->saw, slot, n) && !has(&c->waited, slot, n) &&
 	       has(&c->host, slot, n);
+}
+
+bool is_unbegun(const struct ss_check *c, const struct stream *s,
+		const struct ss_check_unbegun *unbegun, uint32_t slot, uint64_t n)
+{
+	for (; unbegun && unbegun->stream; unbegun++) {
+		const struct stream *of = stream_find(c, unbegun->stream);
+
+		if (of && of->slot == slot && n > unbegun->n)
+			return slot != s->slot && !has(&s->saw, slot, n);
+	}
+	return false;
 }
 
 struct ss_check_site site_of(const struct stream *s, const char *what, uint32_t stack)
@@ -275,6 +287,18 @@ void ss_check_stream_end(struct ss_check *c, const void *key)
 	}
 WITH_STREAM(ss_check_hold, stream_enqueue(c, s); stream_wild(c, s))
 WITH_STREAM(ss_check_tell, host_saw(c, s))
+
+uint64_t ss_check_position(struct ss_check *c, const void *stream)
+{
+	struct stream *s;
+	uint64_t n;
+
+	pthread_mutex_lock(&c->lock);
+	s = stream_get(c, stream);
+	n = s ? s->n : UINT64_MAX;
+	pthread_mutex_unlock(&c->lock);
+	return n;
+}
 
 /* Actions of another thread at the same time come after this moment or before it: both are true. */
 uint64_t ss_check_now(struct ss_check *c)

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "core/check/code_object.h"
+#include "core/check/kernel_code.h"
 #include "core/check/msgpack.h"
 
 #define NOTE_METADATA 32 /* NT_AMDGPU_METADATA */
@@ -22,6 +23,8 @@ struct reader {
 	void (*fn)(const struct ss_kernel_layout *, void *);
 	void *arg;
 	const char *const *archs; /* NULL: all */
+	const uint8_t *elf;       /* the file that is being read */
+	size_t elf_size;
 	struct ss_kernel_layout kernel;
 };
 
@@ -82,6 +85,21 @@ static bool read_arg(struct msgpack *m, struct ss_kernel_layout *k)
 	return true;
 }
 
+/* Which pointers does the code not load, though it loads other arguments? */
+static void find_idle(const struct reader *r, struct ss_kernel_layout *k)
+{
+	struct kernel_loads loads;
+	bool some = false;
+
+	if (!kernel_code_read(r->elf, r->elf_size, k->name, k->name_size, &loads))
+		return;
+	for (uint32_t i = 0; i < k->count; i++)
+		some |= kernel_code_loads(&loads, k->arg[i].offset, k->arg[i].size);
+	for (uint32_t i = 0; i < k->count && some; i++)
+		k->arg[i].idle = k->arg[i].pointer &&
+				 !kernel_code_loads(&loads, k->arg[i].offset, k->arg[i].size);
+}
+
 static bool read_kernel(struct reader *r, struct msgpack *m)
 {
 	struct ss_kernel_layout *k = &r->kernel;
@@ -109,8 +127,10 @@ static bool read_kernel(struct reader *r, struct msgpack *m)
 			return false;
 		}
 	}
-	if (k->name)
+	if (k->name) {
+		find_idle(r, k);
 		r->fn(k, r->arg);
+	}
 	return true;
 }
 
@@ -174,6 +194,8 @@ static bool read_elf(struct reader *r, const uint8_t *image, size_t size)
 	if (size < sizeof(elf))
 		return false;
 	memcpy(&elf, image, sizeof(elf));
+	r->elf = image;
+	r->elf_size = size;
 	if (memcmp(elf.e_ident, ELFMAG, SELFMAG) || elf.e_ident[EI_CLASS] != ELFCLASS64 ||
 	    elf.e_phentsize != sizeof(Elf64_Phdr))
 		return false;

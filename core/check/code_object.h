@@ -18,6 +18,7 @@ struct ss_kernel_arg {
 	uint32_t offset, size;
 	bool pointer;       /* else it is passed by value */
 	bool reads, writes; /* only one is set: the kernel does nothing else with the argument */
+	bool idle;          /* the code loads other arguments, but not this pointer */
 };
 
 struct ss_kernel_layout {

@@ -33,9 +33,10 @@ static void note_use(struct ss_check *c, struct block *b, const struct stream *s
 	for (uint32_t i = 0; i < b->use_count && !u; i++)
 		if (b->uses[i].slot == s->slot && b->uses[i].guess == guess)
 			u = &b->uses[i];
-	/* A use that the host has seen matters to no free. */
+	/* A use that the host has waited for matters to no free. */
 	for (uint32_t i = 0; i < b->use_count && !u; i++)
-		if (b->uses[i].slot < c->host.count && b->uses[i].n <= c->host.n[b->uses[i].slot])
+		if (b->uses[i].slot < c->waited.count &&
+		    b->uses[i].n <= c->waited.n[b->uses[i].slot])
 			u = &b->uses[i];
 	if (!u && b->use_count == b->use_room) {
 		room = realloc(b->uses, (b->use_room + 4) * sizeof(*room));
@@ -197,7 +198,8 @@ bool ss_check_fits(struct ss_check *c, const void *ptr, uint64_t bytes, const ch
 }
 
 /* If the free waits for none of several uses, the finding names the last use that is certain. */
-static void judge_free(struct ss_check *c, struct block *b, struct stream *s, struct ss_finding *f)
+static void judge_free(struct ss_check *c, struct block *b, struct stream *s,
+		       const struct ss_check_unbegun *unbegun, struct ss_finding *f)
 {
 	const struct use *worst = NULL;
 	bool looked = false;
@@ -207,7 +209,8 @@ static void judge_free(struct ss_check *c, struct block *b, struct stream *s, st
 		finding_add(c, f);
 	}
 	for (uint32_t i = 0; i < b->use_count; i++)
-		if (!may_be_ordered(c, s, b->uses[i].slot, b->uses[i].n))
+		if (!may_be_ordered(c, s, b->uses[i].slot, b->uses[i].n) ||
+		    is_unbegun(c, s, unbegun, b->uses[i].slot, b->uses[i].n))
 			worst = worst && b->uses[i].guess ? worst : &b->uses[i];
 		else
 			looked |= if_host_looked(c, s, b->uses[i].slot, b->uses[i].n);
@@ -222,8 +225,8 @@ static void judge_free(struct ss_check *c, struct block *b, struct stream *s, st
 	finding_add(c, f);
 }
 
-void free_on(struct ss_check *c, struct block *b, struct stream *s, const char *what,
-	     uint32_t stack)
+void free_on(struct ss_check *c, struct block *b, struct stream *s,
+	     const struct ss_check_unbegun *unbegun, const char *what, uint32_t stack)
 {
 	struct ss_finding f = {.address = b->base};
 
@@ -232,7 +235,7 @@ void free_on(struct ss_check *c, struct block *b, struct stream *s, const char *
 	stream_enqueue(c, s);
 	block_describe(b, &f);
 	if (!b->classic)
-		judge_free(c, b, s, &f);
+		judge_free(c, b, s, unbegun, &f);
 	b->free_slot = s->slot;
 	b->free_n = s->n;
 	b->free_wild = s->saw.wild;
@@ -240,8 +243,8 @@ void free_on(struct ss_check *c, struct block *b, struct stream *s, const char *
 	c->wild_frees += b->free_wild;
 }
 
-bool ss_check_free(struct ss_check *c, void *ptr, const void *stream, const char *what,
-		   uint32_t stack)
+bool ss_check_free(struct ss_check *c, void *ptr, const void *stream,
+		   const struct ss_check_unbegun *unbegun, const char *what, uint32_t stack)
 {
 	struct ss_finding f = {.address = (uintptr_t)ptr};
 	struct stream *s;
@@ -264,7 +267,7 @@ bool ss_check_free(struct ss_check *c, void *ptr, const void *stream, const char
 		c->counts.checked++;
 		marks_drop(c, b->start, b->end);
 		if (s) {
-			free_on(c, b, s, what, stack);
+			free_on(c, b, s, unbegun, what, stack);
 		} else {
 			b->free = site_of(NULL, what, stack);
 			b->barrier = true;

@@ -23,8 +23,8 @@ void ss_check_handed_out(struct ss_check *c, void *ptr, uint64_t size, const voi
 	pthread_mutex_unlock(&c->lock);
 }
 
-void ss_check_returned(struct ss_check *c, void *ptr, const void *stream, const char *what,
-		       uint32_t stack)
+void ss_check_returned(struct ss_check *c, void *ptr, const void *stream,
+		       const struct ss_check_unbegun *unbegun, const char *what, uint32_t stack)
 {
 	struct ss_finding f = {.address = (uintptr_t)ptr, .fault = SS_FAULT_DOUBLE_FREE};
 	struct stream *s;
@@ -41,7 +41,7 @@ void ss_check_returned(struct ss_check *c, void *ptr, const void *stream, const 
 		finding_add(c, &f);
 	} else if (m && !m->freed && s) {
 		c->counts.checked++;
-		free_on(c, m, s, what, stack);
+		free_on(c, m, s, unbegun, what, stack);
 		block_move(c, m, true);
 	}
 	pthread_mutex_unlock(&c->lock);

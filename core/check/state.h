@@ -136,6 +136,10 @@ void host_waited(struct ss_check *c, struct stream *s);
 bool may_be_ordered(const struct ss_check *c, const struct stream *s, uint32_t slot, uint64_t n);
 /* Does it come before only if the host has looked at the results that it could see? */
 bool if_host_looked(const struct ss_check *c, const struct stream *s, uint32_t slot, uint64_t n);
+/* Is it among the commands that had not begun when the present call did? Then it comes before the
+ * next command on s only if s has seen it. */
+bool is_unbegun(const struct ss_check *c, const struct stream *s,
+		const struct ss_check_unbegun *unbegun, uint32_t slot, uint64_t n);
 /* The site of a call on s, or (NULL) on no stream. */
 struct ss_check_site site_of(const struct stream *s, const char *what, uint32_t stack);
 
@@ -159,9 +163,9 @@ void marks_drop(struct ss_check *c, uintptr_t start, uintptr_t end);
 /* judge.c */
 /* A use of the block that was enqueued on s just now. False: it comes before the allocation. */
 bool judge_use(struct ss_check *c, struct block *b, struct stream *s, struct ss_finding *f);
-/* A free of the live block, which is enqueued on s now. */
-void free_on(struct ss_check *c, struct block *b, struct stream *s, const char *what,
-	     uint32_t stack);
+/* A free of the live block, which is enqueued on s now. `unbegun`: of ss_check_free(). */
+void free_on(struct ss_check *c, struct block *b, struct stream *s,
+	     const struct ss_check_unbegun *unbegun, const char *what, uint32_t stack);
 
 /* finding.c */
 void finding_add(struct ss_check *c, struct ss_finding *f);

@@ -112,9 +112,9 @@ bool ss_box_exceeds_as(const hipMemcpy3DParms *p, hipStream_t stream, enum ss_ac
 		box.width = ss_times(box.width, ss_array_element(array));
 	if (unlikely(ss_checking) && !array)
 		tell_source(p, &box);
-	return (!p->srcArray && ss_pitched_exceeds(stream, source, &p->srcPtr, &p->srcPos, &box)) ||
-	       (!p->dstArray &&
-		ss_pitched_exceeds(stream, SS_WRITES, &p->dstPtr, &p->dstPos, &box));
+	return (!p->dstArray &&
+		ss_pitched_exceeds(stream, SS_WRITES, &p->dstPtr, &p->dstPos, &box)) ||
+	       (!p->srcArray && ss_pitched_exceeds(stream, source, &p->srcPtr, &p->srcPos, &box));
 }
 
 bool ss_box_exceeds(const hipMemcpy3DParms *p, hipStream_t stream)

@@ -8,8 +8,8 @@
 #define RETURN_COPY_2D(stream, name, ...) do { \
 	if (unlikely(ss_checking)) \
 		ss_check_source(dst, src, spitch == dpitch); \
-	if (ss_rows_exceed(stream, SS_READS, src, spitch, width, height) || \
-	    ss_rows_exceed(stream, SS_WRITES, dst, dpitch, width, height)) \
+	if (ss_rows_exceed(stream, SS_WRITES, dst, dpitch, width, height) || \
+	    ss_rows_exceed(stream, SS_READS, src, spitch, width, height)) \
 		return ss_fail(hipErrorInvalidValue); \
 	struct ss_waiting copies_ = ss_stream_copies(stream); \
 	hipError_t err_ = REAL(name, __VA_ARGS__); \

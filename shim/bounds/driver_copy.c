@@ -93,8 +93,8 @@ static bool exceeds(const struct layout *l, const void *p, hipStream_t stream)
 	ss_stream_used(stream);
 	if (unlikely(ss_checking) && p)
 		ss_check_source(pointer_of(&l->dst, p), pointer_of(&l->src, p), false);
-	return p && (side_exceeds(l, &l->src, p, stream, SS_READS) ||
-		     side_exceeds(l, &l->dst, p, stream, SS_WRITES));
+	return p && (side_exceeds(l, &l->dst, p, stream, SS_WRITES) ||
+		     side_exceeds(l, &l->src, p, stream, SS_READS));
 }
 
 bool ss_2d_exceeds(const hip_Memcpy2D *p, hipStream_t stream)

@@ -14,6 +14,7 @@
 #include "shim/check/quarantine.h"
 #include "shim/check/read_back.h"
 #include "shim/check/skips.h"
+#include "shim/check/unbegun.h"
 #include "shim/check/unpack.h"
 #include "shim/process/log.h"
 #include "trace/unwind.h"
@@ -175,6 +176,7 @@ void ss_check_stream_created(struct ss_timeline *tl)
 void ss_check_stream_destroyed(struct ss_timeline *tl)
 {
 	ss_quarantine_stream_ends(tl);
+	ss_unbegun_stream_ends(tl);
 	ss_check_stream_end(ss_check_state, tl);
 }
 
@@ -310,6 +312,9 @@ bool ss_operand_use(struct ss_timeline *tl, const struct ss_operand *o)
 		call->to_host |= o->access == SS_WRITES;
 		if (o->access == SS_WRITES)
 			call->host_to = o->ptr;
+		if (o->access == SS_WRITES && !pageable && !(call->kind & SS_CALL_COPIES) &&
+		    (ss_options.check & SS_CHECK_ORDER))
+			ss_unbegun_copy(tl);
 	}
 	/* Report after each operand, because another thread may look before the call returns. */
 	if (call->told)

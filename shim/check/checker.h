@@ -146,7 +146,7 @@ void ss_check_device_memory(void *ptr, size_t size);
 void ss_check_host_memory_gone(void *ptr);
 void ss_check_host_memory_kept(void *ptr);
 /* A command that is about to be enqueued on tl uses `size` bytes at ptr, or those `rows` of them
- * (NULL: all). False: the command leaves the block. */
+ * (NULL: all). Call it for the destination of a copy first. False: the command leaves the block. */
 bool ss_check_access(struct ss_timeline *tl, enum ss_access access, const void *ptr, size_t size,
 		     const struct ss_check_rows *rows);
 /* Called before ss_check_access(). The first: the command copies from src to dst; `even`: every

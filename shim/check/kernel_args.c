@@ -76,6 +76,7 @@ static void kernel_add(const struct ss_kernel_layout *l, void *from)
 		for (uint32_t i = 0; i < k->count && !k->ambiguous; i++) {
 			k->arg[i].reads |= l->arg[i].reads;
 			k->arg[i].writes |= l->arg[i].writes;
+			k->arg[i].idle |= l->arg[i].idle;
 		}
 		return;
 	}
@@ -387,9 +388,9 @@ static const char *packed_of(void *const *extra, size_t *size)
 	return buffer;
 }
 
-/* Does the kernel surely use this argument? It does if it has no other argument with the same
- * access (only reads, or only writes). A kernel with more than two pointers may have some that it
- * seldom uses. */
+/* Does the kernel surely use this argument? It does if its code may load it, and if it has no other
+ * argument with the same access (only reads, or only writes). A kernel with more than two pointers
+ * may have some that it seldom uses. */
 static bool is_sole(const struct kernel *k, const struct ss_kernel_arg *a)
 {
 	unsigned same = 0, pointers = 0;
@@ -422,7 +423,7 @@ bool ss_kernel_args(const void *function, bool host, void *const *args, void *co
 		    (packed && (a->offset > packed_size || a->size > packed_size - a->offset)))
 			continue; /* the launch fails */
 		for (uint32_t at = 0; at + sizeof(void *) <= a->size; at += sizeof(void *)) {
-			struct ss_kernel_word word = {.pointer = a->pointer,
+			struct ss_kernel_word word = {.pointer = a->pointer && !a->idle,
 						      .reads = a->reads,
 						      .writes = a->writes,
 						      .sole = a->pointer && is_sole(k, a),

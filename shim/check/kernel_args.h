@@ -14,7 +14,8 @@
 /* A word of an argument. */
 struct ss_kernel_word {
 	const void *value;
-	bool pointer;       /* an argument of pointer type; else eight bytes that may be one */
+	/* An argument of pointer type that the code uses; else eight bytes that may be one */
+	bool pointer;
 	bool reads, writes; /* access of an argument of pointer type, from the metadata */
 	bool sole;          /* the only pointer with this access */
 	const char *kernel; /* its name, which stays */

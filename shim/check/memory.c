@@ -7,6 +7,7 @@
 #include "shim/check/init.h"
 #include "shim/check/padding.h"
 #include "shim/check/read_back.h"
+#include "shim/check/unbegun.h"
 
 size_t ss_check_size(size_t size)
 {
@@ -71,11 +72,14 @@ static void read_padding(struct ss_timeline *tl, void *ptr)
 
 void ss_check_freeing(struct ss_timeline *tl, void *ptr)
 {
+	struct ss_check_unbegun unbegun[SS_UNBEGUN_ROOM];
+
+	ss_unbegun(unbegun);
 	ss_read_arrived();
 	if (ss_options.check & SS_CHECK_BOUNDS)
 		read_padding(tl, ptr);
 	ss_init_freeing(tl, ptr);
-	if (ss_check_free(ss_check_state, ptr, tl, ss_call_name(), ss_call_stack()))
+	if (ss_check_free(ss_check_state, ptr, tl, unbegun, ss_call_name(), ss_call_stack()))
 		ss_call_of_thread()->freed = ptr;
 }
 
@@ -126,9 +130,13 @@ void ss_check_handing_out(struct ss_timeline *tl, void *ptr, size_t size)
 
 void ss_check_returning(struct ss_timeline *tl, void *ptr)
 {
+	struct ss_check_unbegun unbegun[SS_UNBEGUN_ROOM];
+
 	ss_check_call("somashim_returned");
-	if (tl && !ss_timeline_capturing(tl))
-		ss_check_returned(ss_check_state, ptr, tl, ss_call_name(), ss_call_stack());
+	if (!tl || ss_timeline_capturing(tl))
+		return;
+	ss_unbegun(unbegun);
+	ss_check_returned(ss_check_state, ptr, tl, unbegun, ss_call_name(), ss_call_stack());
 }
 
 void ss_check_host_free(void *ptr)

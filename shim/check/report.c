@@ -2,10 +2,11 @@
 /*
  * Findings as text in the log, or as lines of JSON in the file of SOMASHIM_CHECK_FILE, which
  * `somashim check` reads. A finding is written when it is made, so it is not lost if the program
- * crashes later. The lines of the file: {"kind": "finding", ..} for each finding. The first line
- * with the number of a call stack, "stack", has its frames; the first line with a stream has its
- * handle, device and kind. At the end {"kind": "count", ..} with the number of occurrences of a
- * finding, if more than one, and {"kind": "summary", ..}.
+ * crashes later. The lines of the file: {"kind": "finding", ..} for each finding. A call with its
+ * place ("use", "other", "alloc", "free") is told once: later lines have only its number, "site".
+ * The first line with the number of a call stack, "stack", has its frames; the first line with a
+ * stream has its handle, device and kind. At the end {"kind": "count", ..} with the number of
+ * occurrences of a finding, if more than one, and {"kind": "summary", ..}.
  *
  * Locks: none of its own; core/check calls it under its lock.
  */
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "config/sink.h"
+#include "core/base/hash.h"
 #include "core/base/utf8.h"
 #include "shim/check/inside.h"
 #include "shim/process/log.h"
@@ -144,8 +146,15 @@ static void put_string(FILE *out, const char *s)
 {
 	fputc('"', out);
 	while (*s) {
-		size_t length = ss_utf8_length(s);
+		size_t length = 0;
 
+		while (s[length] >= ' ' && s[length] != '"' && s[length] != '\\')
+			length++; /* ASCII, as nearly all are */
+		fwrite(s, 1, length, out);
+		s += length;
+		if (!*s)
+			break;
+		length = ss_utf8_length(s);
 		if (!length)
 			fprintf(out, "\\ufffd");
 		else if (*s == '"' || *s == '\\')
@@ -225,11 +234,54 @@ static void put_json_stream(FILE *out, const struct ss_check_stream *s)
 	fputc('}', out);
 }
 
+/* A site that the file has. */
+struct told {
+	struct {
+		const char *what, *kernel;
+		uint64_t stream;
+		uint32_t stack, argument, at, unused;
+	} key;
+	uint32_t number;
+	UT_hash_handle hh;
+};
+
+/* The number of a site; *is_new: no line has it yet. 0: host memory is out. */
+static uint32_t number_of(const struct ss_check_site *site, bool *is_new)
+{
+	static struct told *known;
+	struct told *t, new = {.key = {site->what, site->kernel, site->stream.number, site->stack,
+				       site->argument, site->at, 0}};
+
+	HASH_FIND(hh, known, &new.key, sizeof(new.key), t);
+	*is_new = !t;
+	if (t)
+		return t->number;
+	t = malloc(sizeof(*t));
+	if (!t)
+		return 0;
+	*t = new;
+	t->number = HASH_COUNT(known) + 1;
+	HASH_ADD(hh, known, key, sizeof(t->key), t);
+	if (SS_HASH_HAS(t))
+		return t->number;
+	free(t);
+	return 0;
+}
+
 static void put_json_site(FILE *out, const char *name, const struct ss_check_site *site)
 {
+	uint32_t number;
+	bool is_new;
+
 	if (!site->what)
 		return;
-	fprintf(out, ", \"%s\": {\"call\": \"%s\"", name, site->what);
+	number = number_of(site, &is_new);
+	if (!is_new) {
+		fprintf(out, ", \"%s\": %" PRIu32, name, number);
+		return;
+	}
+	fprintf(out, ", \"%s\": {\"site\": %" PRIu32 ", \"call\": \"%s\"", name, number,
+		site->what);
 	if (site->stream.number)
 		put_json_stream(out, &site->stream);
 	if (site->kernel) {

@@ -61,3 +61,9 @@ __kernel void choose(__global const unsigned char *restrict p, __global const un
 __kernel void bias(__global float *p, __global float *q, __global const float *restrict r, int use)
 {
 }
+
+/* It does not use p. */
+__kernel void ignore(__global const int *restrict p, __global int *q, int n)
+{
+	q[__builtin_amdgcn_workitem_id_x()] = n;
+}

@@ -37,9 +37,11 @@ struct program {
 };
 
 extern const struct program wrong_programs[], wrong_kernels[], wrong_graphs[], wrong_memory[],
-	wrong_guarded[], wrong_frees[], wrong_commands[], wrong_races[], wrong_marks[];
+	wrong_guarded[], wrong_frees[], wrong_commands[], wrong_races[], wrong_marks[],
+	wrong_unusual[];
 extern const struct program right_programs[], right_kernels[], right_graphs[], right_memory[],
-	right_guarded[], right_lives[], right_commands[], right_races[], right_marks[];
+	right_guarded[], right_lives[], right_commands[], right_races[], right_marks[],
+	right_unusual[];
 
 /* A kernel of a module: "fill" takes a pointer and an int, and does nothing (kernels.c). */
 hipFunction_t kernel(const char *name);
@@ -85,6 +87,22 @@ static inline void order(hipStream_t earlier, hipStream_t later)
 
 	OK(hipStreamWaitEvent(later, e, 0));
 	OK(hipEventDestroy(e));
+}
+
+/* The stream does nothing more until let_go() of the word. */
+static inline unsigned *hold(hipStream_t on)
+{
+	unsigned *word;
+
+	OK(hipHostMalloc((void **)&word, sizeof(*word), 0));
+	__atomic_store_n(word, 0, __ATOMIC_RELEASE);
+	OK(hipStreamWaitValue32(on, word, 1, hipStreamWaitValueEq, ~0u));
+	return word;
+}
+
+static inline void let_go(unsigned *word)
+{
+	__atomic_store_n(word, 1, __ATOMIC_RELEASE);
 }
 
 /* A non-blocking stream of device 1. */

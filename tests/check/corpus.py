@@ -43,6 +43,19 @@ def what(finding):
     return f'{fault} {finding["use"]["call"]} {stream("use")} {stream(other)}'
 
 
+def with_sites(lines):
+    """A call that an earlier line has told is a number in later ones."""
+    told = {}
+    for line in lines:
+        for key in ('use', 'other', 'alloc', 'free'):
+            site = line.get(key)
+            if isinstance(site, int):
+                line[key] = told[site]
+            elif site:
+                told[site['site']] = site
+    return lines
+
+
 def run(program, name, folder, guarded, possible):
     path = os.path.join(folder, f'{name}.{possible}.json')
     env = dict(os.environ, SOMASHIM_CHECK='all', SOMASHIM_CHECK_FILE=path, SOMASIM_DEVICES='2',
@@ -55,7 +68,7 @@ def run(program, name, folder, guarded, possible):
     lines = []
     if os.path.exists(path):
         with open(path, encoding='utf-8') as f:
-            lines = [json.loads(line) for line in f]
+            lines = with_sites([json.loads(line) for line in f])
     found = ';'.join(said(l) for l in lines if l['kind'] == 'finding')
     # Whoever uses memory that is not mapped any more may die of it, once that has been said.
     if found and done.returncode and (guarded or 'memory-fault' in found):

@@ -482,7 +482,38 @@ static void base_in_front(void)
 	OK(hipFreeAsync(high, a));
 }
 
+/* The code shows that the kernel does not use its first argument. */
+static void ignores_argument(void)
+{
+	void *p = block(a), *q = block(a);
+	int n = 1;
+
+	if (!code_file())
+		exit(77);
+	OK(hipFreeAsync(p, a));
+	launch("ignore", a, (void *[]){&p, &q, &n});
+	OK(hipFreeAsync(q, a));
+}
+
+static void race_with_what_is_ignored(void)
+{
+	void *p = block(a), *q = block(a), *h;
+	int n = 1;
+
+	if (!code_file())
+		exit(77);
+	OK(hipHostMalloc(&h, BYTES, 0));
+	order(a, b);
+	launch("ignore", a, (void *[]){&p, &q, &n});
+	OK(hipMemcpyAsync(p, h, BYTES, hipMemcpyHostToDevice, b));
+	order(b, a);
+	OK(hipFreeAsync(p, a));
+	OK(hipFreeAsync(q, a));
+}
+
 const struct program wrong_kernels[] = {
+	{"kernel-ignores-argument", ignores_argument,
+	 "possible use-after-free hipModuleLaunchKernel 1 1"},
 	{"kernel-before-allocation", kernel_before_allocation,
 	 "use-before-alloc hipModuleLaunchKernel 2 1"},
 	{"kernel-after-free", kernel_after_free, "use-after-free hipModuleLaunchKernel 1 1"},
@@ -679,9 +710,18 @@ static void unknown_kernel(void)
 
 const struct program right_kernels[] = {
 #define P(name) {"right-" #name, name, NULL}
-	P(kernel_in_order),        P(kernel_tells_host),    P(kernel_with_a_mailbox),
-	P(number_like_an_address), P(write_to_the_end),     P(end_pointers),
-	P(null_argument),          P(several_devices_meet), P(stop_event),
-	P(refused_launch),         P(unknown_kernel),       P(broken_modules),
+	P(race_with_what_is_ignored),
+	P(kernel_in_order),
+	P(kernel_tells_host),
+	P(kernel_with_a_mailbox),
+	P(number_like_an_address),
+	P(write_to_the_end),
+	P(end_pointers),
+	P(null_argument),
+	P(several_devices_meet),
+	P(stop_event),
+	P(refused_launch),
+	P(unknown_kernel),
+	P(broken_modules),
 	{NULL, NULL, NULL},
 };

@@ -208,7 +208,7 @@ static void use(int s, int b)
 
 static void release(int s, int b)
 {
-	(void)ss_check_free(p.check, memory[b], &streams[s], "free", 3);
+	(void)ss_check_free(p.check, memory[b], &streams[s], NULL, "free", 3);
 	p.block[b].free = step(s, 0);
 	p.block[b].free_on = s;
 	p.block[b].state = 2;
@@ -420,7 +420,7 @@ static enum ss_fault error(bool *good)
 				      k->alloc_on);
 			return SS_FAULT_USE_BEFORE_ALLOC;
 		}
-		(void)ss_check_free(p.check, memory[b], &streams[s], "free", 3);
+		(void)ss_check_free(p.check, memory[b], &streams[s], NULL, "free", 3);
 		*good = names(SS_FAULT_FREE_BEFORE_ALLOC, b, &p.last.free, s, &p.last.alloc,
 			      k->alloc_on);
 		return SS_FAULT_FREE_BEFORE_ALLOC;
@@ -443,7 +443,7 @@ static enum ss_fault error(bool *good)
 			(p.on[p.last.other.stream.number - 1] & racing);
 		return SS_FAULT_RACE;
 	}
-	(void)ss_check_free(p.check, memory[b], &streams[s], "free", 3);
+	(void)ss_check_free(p.check, memory[b], &streams[s], NULL, "free", 3);
 	*good = p.found == 1 && p.last.fault == SS_FAULT_FREE_USE_RACE &&
 		p.last.block == k->number && p.last.free.stream.number == (uint64_t)s + 1;
 	/* Any of the streams that the free does not wait for may be named. */

@@ -283,6 +283,48 @@ static void pinned_copy_and_poll(void)
 	OK(hipHostFree((void *)host));
 }
 
+/* The next copy has not begun, but that of this block is over. */
+static void polled_before_next_copy(void)
+{
+	unsigned *word;
+	volatile char *host;
+	void *p = block(a), *q = block(a);
+
+	OK(hipHostMalloc((void **)&host, BYTES, 0));
+	host[BYTES - 1] = 0;
+	fill(p, a);
+	OK(hipMemcpyAsync((void *)host, p, BYTES, hipMemcpyDeviceToHost, a));
+	word = hold(a);
+	OK(hipMemcpyAsync((void *)host, q, BYTES, hipMemcpyDeviceToHost, a));
+	while (!host[BYTES - 1])
+		;
+	OK(hipFreeAsync(p, b));
+	OK(hipFreeAsync(q, a));
+	let_go(word);
+	OK(hipDeviceSynchronize());
+	OK(hipHostFree((void *)host));
+}
+
+/* Nothing has begun, but events order it. */
+static void copy_that_waits_and_event(void)
+{
+	unsigned *word;
+	void *p = block(a), *q, *host;
+
+	OK(hipMalloc(&q, BYTES));
+	OK(hipHostMalloc(&host, BYTES, 0));
+	order(a, b);
+	word = hold(b);
+	OK(hipMemcpyAsync(host, p, BYTES, hipMemcpyDeviceToHost, b));
+	OK(hipMemcpyAsync(host, q, BYTES, hipMemcpyDeviceToHost, b));
+	order(b, a);
+	OK(hipFreeAsync(p, a));
+	let_go(word);
+	OK(hipFree(q));
+	OK(hipDeviceSynchronize());
+	OK(hipHostFree(host));
+}
+
 static void pinned_memory_filled_and_polled(void)
 {
 	volatile char *host;
@@ -384,6 +426,8 @@ const struct program right_lives[] = {
 	P(null_pointers),
 	P(many_uses_one_join),
 	P(pinned_copy_and_poll),
+	P(polled_before_next_copy),
+	P(copy_that_waits_and_event),
 	P(pinned_memory_filled_and_polled),
 	P(pageable_upload),
 	P(pinned_copy_and_wait),

@@ -19,7 +19,7 @@
 	} \
 } while (0)
 
-static struct ss_kernel_layout last;
+static struct ss_kernel_layout last, first;
 static char name[64];
 static unsigned count;
 
@@ -28,6 +28,8 @@ static void keep(const struct ss_kernel_layout *k, void *unused)
 	(void)unused;
 	count++;
 	last = *k;
+	if (count == 1)
+		first = *k;
 	snprintf(name, sizeof(name), "%.*s", (int)k->name_size, k->name);
 }
 
@@ -139,17 +141,28 @@ static void compiled(const char *path)
 {
 	FILE *in = fopen(path, "rb");
 	static uint8_t data[1 << 20];
+	uint64_t seed = 1;
 	size_t size;
 
 	CHECK(in);
 	size = fread(data, 1, sizeof(data), in);
 	fclose(in);
 	count = 0;
-	CHECK(ss_code_object_read(data, size, ss_unpack, keep, NULL) && count == 1 &&
+	CHECK(ss_code_object_read(data, size, ss_unpack, keep, NULL) && count == 2 &&
 	      !strcmp(name, "fill"));
+	CHECK(first.count == 4 && !first.arg[0].idle && first.arg[1].idle && !first.arg[2].idle &&
+	      !first.arg[1].writes);
 	CHECK(last.count == 4 && is_arg(0, 0, 8, true) && is_arg(1, 8, 4, false) &&
 	      is_arg(2, 16, 16, false) && is_arg(3, 32, 8, true));
-	CHECK(ss_code_object_read(data, sizeof(data), ss_unpack, keep, NULL) && count == 2);
+	CHECK(ss_code_object_read(data, sizeof(data), ss_unpack, keep, NULL) && count == 4);
+	for (int round = 0; round < 20000; round++) {
+		static uint8_t copy[1 << 20];
+
+		memcpy(copy, data, size);
+		for (int n = 1 + (int)(next_random(&seed) % 8); n; n--)
+			copy[next_random(&seed) % size] = (uint8_t)next_random(&seed);
+		(void)ss_code_object_read(copy, size, ss_unpack, keep, NULL);
+	}
 }
 
 static void broken(uint64_t seed)

@@ -67,7 +67,7 @@ static bool use(const char *stream, const char *at, uint64_t bytes)
 
 static void release(const char *stream)
 {
-	assert_true(ss_check_free(check, block, stream, "free", 3));
+	assert_true(ss_check_free(check, block, stream, NULL, "free", 3));
 }
 
 static void record(const char *stream)

@@ -243,6 +243,41 @@ static void free_while_copied_to_pinned(void)
 	OK(hipHostFree(host));
 }
 
+/* The host can see the end of the copy, but the copy has not begun. */
+static void free_before_copy_begins(void)
+{
+	unsigned *word = hold(b);
+	void *p = block(a), *host;
+
+	OK(hipHostMalloc(&host, BYTES, 0));
+	order(a, b);
+	OK(hipMemcpyAsync(host, p, BYTES, hipMemcpyDeviceToHost, b));
+	OK(hipFreeAsync(p, a));
+	let_go(word);
+	OK(hipDeviceSynchronize());
+	OK(hipHostFree(host));
+}
+
+/* The second copy proves that what comes behind it has not begun either. */
+static void free_behind_copy_that_waits(void)
+{
+	unsigned *word;
+	void *p = block(a), *host;
+
+	OK(hipHostMalloc(&host, BYTES, 0));
+	order(a, b);
+	OK(hipMemcpyAsync(host, p, BYTES, hipMemcpyDeviceToHost, b));
+	OK(hipStreamSynchronize(b));
+	word = hold(b);
+	OK(hipMemcpyAsync(host, p, 8, hipMemcpyDeviceToHost, b));
+	fill(p, b);
+	OK(hipMemcpyAsync(host, p, 8, hipMemcpyDeviceToHost, b));
+	OK(hipFreeAsync(p, a));
+	let_go(word);
+	OK(hipDeviceSynchronize());
+	OK(hipHostFree(host));
+}
+
 /* The host learns nothing from memory that the device reads. */
 static void *pinned(void)
 {
@@ -399,6 +434,9 @@ const struct program wrong_programs[] = {
 	{"free-while-copied-from", free_while_copied_from, "free-before-use hipMemcpyAsync 2 1"},
 	{"free-while-copied-to-pinned", free_while_copied_to_pinned,
 	 "free-before-use hipMemsetAsync 2 1"},
+	{"free-before-copy-begins", free_before_copy_begins, "free-before-use hipMemcpyAsync 2 1"},
+	{"free-behind-copy-that-waits", free_behind_copy_that_waits,
+	 "free-before-use hipMemcpyAsync 2 1"},
 	{"use-after-upload", use_after_upload, "use-before-alloc hipMemsetAsync 2 1"},
 	{"free-while-uploaded", free_while_uploaded, "free-before-use hipMemcpyAsync 1 2"},
 	{"free-while-uploaded-in-rows", free_while_uploaded_in_rows,
