@@ -94,7 +94,7 @@ enum ss_live_sleep_command {
 };
 #define SS_LIVE_COMMANDS 4u /* a request is a serial number times this, plus the command */
 
-/* Where the process is between awake and asleep. */
+/* The state of the process between awake and asleep. */
 enum ss_live_sleep_state {
 	SS_LIVE_AWAKE,
 	SS_LIVE_SETTLING, /* calls are held, and the devices finish what they have */
@@ -161,7 +161,7 @@ struct ss_live_page {
 	_Alignas(64) struct ss_live_sleep sleep;
 };
 
-/* What version 2 calls the size of a page: the part before `sleep`. */
+/* The size of a page in version 2: the part before `sleep`. */
 #define SS_LIVE_SIZE offsetof(struct ss_live_page, sleep)
 
 _Static_assert(sizeof(struct ss_live_page) <= SS_LIVE_BYTES, "a live page is bounded");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The fields of a finding or a summary. What is missing, or of another type, is 0 or "". */
+/* The fields of a finding or a summary. A field that is missing, or of another type, is 0 or "". */
 #ifndef SS_CLI_CHECK_FIELDS_H
 #define SS_CLI_CHECK_FIELDS_H
 

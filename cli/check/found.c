@@ -371,8 +371,9 @@ static bool read_report(struct ss_check_report *f, const char *all, struct ss_su
 	return is;
 }
 
-/* What the file has, up to the first byte that is 0: JSON has none. It is read once, since it may
- * be a pipe, and not at all if it cannot be JSON, since it may have no end. NULL with a message. */
+/* The contents of the file, up to the first byte that is 0: JSON has none. It is read once, since
+ * it may be a pipe, and not at all if it cannot be JSON, since it may have no end. NULL with a
+ * message. */
 static char *read_all(FILE *in, char *err, size_t size)
 {
 	char *all = NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What the checker found in the processes of a run: the files of SOMASHIM_CHECK_FILE, with names
- * for the frames, and what is made of them. The findings are JSON objects as shim/check/report.c
- * writes them; frames get "function", "source", "line" and, if the source is a relative path,
- * "folder", where they are known. Findings that are equal, of all processes, are one with the sum
- * of their counts and, in "ranks", the ranks of the job that have it. */
+/* The findings of the checker in all processes of a run: the files of SOMASHIM_CHECK_FILE, with
+ * names for the frames. The findings are JSON objects as shim/check/report.c writes them; frames
+ * get "function", "source", "line" and, if the source is a relative path, "folder", where they are
+ * known. Findings that are equal, of all processes, are one with the sum of their counts and, in
+ * "ranks", the ranks of the job that have it. */
 #ifndef SS_CLI_FOUND_H
 #define SS_CLI_FOUND_H
 

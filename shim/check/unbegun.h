@@ -13,7 +13,7 @@
 
 /* A copy to pinned memory is about to be enqueued. Call it before ss_check_use() of its source. */
 void ss_unbegun_copy(struct ss_timeline *tl);
-/* What has not begun now, as ss_check_free() needs it. */
+/* Lists the work that has not begun now, for ss_check_free(). */
 void ss_unbegun(struct ss_check_unbegun list[SS_UNBEGUN_ROOM]);
 /* The stream is about to be destroyed. */
 void ss_unbegun_stream_ends(const struct ss_timeline *tl);

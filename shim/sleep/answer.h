@@ -21,8 +21,8 @@ bool ss_sleep_answers_start(const char *unable);
 /* A request that was not answered yet. False: there is none. */
 bool ss_sleep_request_get(struct ss_sleep_request *out);
 void ss_sleep_answer(const struct ss_sleep_request *request, const struct ss_live_slept *slept);
-/* Enters the state, and shows it and the bytes that sleep. Whoever reads the page after a call that
- * was held sees the new state. */
+/* Enters the state, and shows it and the bytes that sleep. The page shows it before a held call
+ * goes on. */
 void ss_sleep_enter(enum ss_live_sleep_state state);
 /* Shows whether the process sleeps until `somashim wake'. */
 void ss_sleep_show_keep(void);

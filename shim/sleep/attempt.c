@@ -3,8 +3,8 @@
  * The two transitions: to sleep, and awake.
  *
  * An attempt to sleep begins with SETTLING: calls that put work on a device are held, calls in
- * progress end, and every stream is asked. Whoever is held too long opens the gate (sleep_state.h),
- * and the attempt is over. Calls that wait for a device are never held.
+ * progress end, and every stream is asked. A thread that is held too long opens the gate
+ * (sleep_state.h), and the attempt is over. Calls that wait for a device are never held.
  *
  * Locks: none.
  */
