@@ -29,6 +29,8 @@ void ss_rocm_add_peers(int dev, uint64_t peers);
 /* The process uses that device: memory of any device that is mapped from now on is opened to it.
  * True: the device is new, so the caller must open existing mappings to it. */
 bool ss_rocm_use_device(int dev);
+/* Has the process used the device? A synchronization of one that was not used would begin to. */
+bool ss_rocm_uses_device(int dev);
 /* Call before the real hipDeviceReset, which destroys the events of the device. */
 void ss_rocm_device_reset(int dev);
 /* Call before the real hipStreamDestroy, since a new stream may get the same handle. */

@@ -193,6 +193,11 @@ bool ss_rocm_use_device(int dev)
 	return !(atomic_fetch_or(&used, bit) & bit);
 }
 
+bool ss_rocm_uses_device(int dev)
+{
+	return atomic_load(&used) >> dev & 1;
+}
+
 /* Newer headers call it hipMemLocationTypeHost. */
 #define HOST ((hipMemLocationType)2)
 

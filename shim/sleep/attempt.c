@@ -90,7 +90,7 @@ static bool settle(unsigned hold_ms, struct ss_live_slept *out)
 		return false;
 	}
 	for (int dev = 0; dev < ss_rocm_devices; dev++) {
-		while (ss_device_ask_busy(ss_core, dev)) {
+		while (ss_rocm_uses_device(dev) && ss_device_ask_busy(ss_core, dev)) {
 			if (!look_again(&d)) {
 				snprintf(out->why, sizeof(out->why),
 					 "device %d is at work all the time", dev);
@@ -99,7 +99,7 @@ static bool settle(unsigned hold_ms, struct ss_live_slept *out)
 		}
 	}
 	for (int dev = 0; dev < ss_rocm_devices; dev++) {
-		if (!synchronize(dev)) {
+		if (ss_rocm_uses_device(dev) && !synchronize(dev)) {
 			snprintf(out->why, sizeof(out->why), "device %d cannot be synchronized",
 				 dev);
 			return false;
@@ -113,7 +113,7 @@ bool ss_attempt_would_wait(void)
 	if (ss_gate_any_inside() || ss_capture_live())
 		return true;
 	for (int dev = 0; dev < ss_rocm_devices; dev++)
-		if (ss_device_ask_busy(ss_core, dev))
+		if (ss_rocm_uses_device(dev) && ss_device_ask_busy(ss_core, dev))
 			return true;
 	return false;
 }
