@@ -24,7 +24,8 @@ void ss_view(struct ss_request *r, struct ss_view *v)
 	v->used_high = ss_used_high(&pool->shelves);
 	v->reserved = ss_reserved(pool);
 	v->reserved_high = atomic_load(&pool->mem.reserved_high);
-	v->idle = pool->mem.idle_bytes + (r->shelf ? r->shelf->idle : 0);
+	v->idle = pool->mem.idle_bytes +
+		  (r->shelf ? atomic_load_explicit(&r->shelf->idle, memory_order_relaxed) : 0);
 	v->requests = pool->ids;
 	v->exchanges = pool->mem.exchanges;
 	v->device = d->limit && d->limit < total ? d->limit : total;

@@ -84,7 +84,7 @@ SS_INLINE void ss_shelf_put_own(struct ss_shelf *q, struct ss_block *b)
 	ss_set_word(b, word);
 	ss_index_link(&q->free, b);
 	if (unlikely(ss_is_whole(b)))
-		q->idle += b->size;
+		ss_put(&q->idle, ss_get(&q->idle) + b->size);
 }
 
 /* Would a cut of `size` bytes off b divide an idle segment that is better released whole? A
@@ -113,7 +113,7 @@ SS_INLINE struct ss_block *ss_shelf_take_own(struct ss_shelf *q, uint64_t size, 
 	if (unlikely(ss_is_first(b))) {
 		if (ss_splits_idle(q, b, size))
 			return NULL;
-		q->idle -= ss_is_whole(b) ? had : 0;
+		ss_put(&q->idle, ss_get(&q->idle) - (ss_is_whole(b) ? had : 0));
 	}
 	ss_index_unlink(&q->free, b);
 	q->free.bytes -= size;

@@ -14,7 +14,7 @@ static void extract(struct ss_shelf *q, struct ss_block *b)
 	ss_index_remove(&q->free, b);
 	ss_set_state(b, SS_BLOCK_QUEUED);
 	if (ss_is_whole(b))
-		q->idle -= b->size;
+		ss_put(&q->idle, ss_get(&q->idle) - b->size);
 }
 
 void ss_border_consider(struct ss_block *b, struct ss_block *next)
@@ -67,7 +67,7 @@ static struct ss_block *cut(struct ss_shelf *q, struct ss_block *b, uint64_t siz
 	if (rest)
 		ss_index_insert(&q->free, rest);
 	if (whole)
-		q->idle -= had;
+		ss_put(&q->idle, ss_get(&q->idle) - had);
 	ss_set_state(b, SS_BLOCK_QUEUED);
 	return b;
 

@@ -32,9 +32,10 @@ struct ss_shelf {
 	struct ss_shelves *set;
 	struct ss_timeline *tl; /* NULL: the shelf of completed blocks, which has no timeline */
 	struct ss_spares spares;
-	uint32_t slot;               /* of tl; UINT32_MAX without one */
-	struct ss_free_index free;   /* ranges that were freed on this stream, merged */
-	uint64_t idle;               /* bytes of whole segments in the shelf */
+	uint32_t slot;             /* of tl; UINT32_MAX without one */
+	struct ss_free_index free; /* ranges that were freed on this stream, merged */
+	/* Bytes of whole segments in the shelf; read without the lock */
+	_Atomic uint64_t idle;
 	_Atomic uint64_t cut_freely; /* bytes: a hit may cut idle segments up to this size */
 	/* ms: the latest time since when all idle ranges that came here completed are idle */
 	uint64_t completed_since;

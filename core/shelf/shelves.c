@@ -132,7 +132,7 @@ void ss_shelf_clear(struct ss_shelf *q)
 {
 	ss_bias_visit(&q->lock);
 	ss_index_clear(&q->free);
-	q->idle = 0;
+	atomic_store(&q->idle, 0);
 	ss_bias_unlock(&q->lock);
 }
 
