@@ -74,13 +74,14 @@ static bool enter_pools(struct ss_asleep *a, struct ss_slept *out)
 		return false;
 	SS_POOLS_EACH(pool, a->core, -1) {
 		release_idle(pool);
-		out->held += ss_reserved(pool);
 		/* (A pool that was made meanwhile stays awake.) */
 		if (a->pools == room || !ss_pool_ref(pool))
 			continue;
 		if (enter(pool))
 			a->pool[a->pools++] = pool;
-		else
+		/* Counted when it cannot grow any more: more than that cannot go. */
+		out->held += ss_reserved(pool);
+		if (!a->pools || a->pool[a->pools - 1] != pool)
 			ss_pool_unref(pool);
 	}
 	return true;
