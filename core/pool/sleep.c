@@ -13,6 +13,7 @@
 
 #include "core/backing/device_memory.h"
 #include "core/pool/pool_state.h"
+#include "core/pool/release.h"
 #include "core/sleep.h"
 #include "core/statistics.h"
 
@@ -245,14 +246,26 @@ enum ss_status ss_core_sleep(struct ss_core *core, const struct ss_sleep_store *
 
 /* ---- waking ----------------------------------------------------------------------------- */
 
-/* An attempt that fails half way would take memory that others need meanwhile. */
+static bool lacks(struct ss_asleep *a, int dev)
+{
+	uint64_t left;
+
+	return ss_device_left(a->core, dev, &left) && left < ss_asleep_bytes(a->core, dev);
+}
+
+/* An attempt that fails half way would take memory that others need meanwhile. What is idle in the
+ * pools that do not sleep is released if it must be; no device has work for which that could
+ * wait. */
 static bool has_room(struct ss_asleep *a)
 {
 	for (size_t i = 0; i < a->pools; i++) {
 		int dev = a->pool[i]->mem.dev;
-		uint64_t left;
 
-		if (ss_device_left(a->core, dev, &left) && left < ss_asleep_bytes(a->core, dev))
+		if (!lacks(a, dev))
+			continue;
+		SS_POOLS_EACH(pool, a->core, dev)
+			(void)ss_pool_release(pool, 0, UINT64_MAX, SS_TRACE_TRIM_OOM);
+		if (lacks(a, dev))
 			return false;
 	}
 	return true;
