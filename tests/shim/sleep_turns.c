@@ -66,8 +66,8 @@ static int shared_fd;
 
 static void begin_program(const char *self, int index)
 {
-	char at[16], fd[16], *argv[] = {(char *)(uintptr_t)self, (char *)(uintptr_t)somashim, at, fd,
-					NULL};
+	char at[16], fd[16],
+		*argv[] = {(char *)(uintptr_t)self, (char *)(uintptr_t)somashim, at, fd, NULL};
 
 	snprintf(at, sizeof(at), "%d", index);
 	snprintf(fd, sizeof(fd), "%d", shared_fd);
