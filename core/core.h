@@ -51,8 +51,9 @@ struct ss_watch {
 	 * reset a lock is held, so the function calls nothing of the core. If it is set, all calls
 	 * take the slow path. */
 	void (*block)(bool allocated, const void *ptr, size_t size, const void *stream);
-	/* A thread needs memory that sleeps (sleep.h). It holds no lock. The function may wait
-	 * until the memory is awake. False: it will not be, so the thread's call fails. */
+	/* A thread needs memory that sleeps, or takes memory of the device (sleep.h). It holds no
+	 * lock. The function may wait until the memory is awake. False: it will not be, so the
+	 * thread's call fails. */
 	bool (*wake)(void);
 };
 /* Not thread safe: call it before anything else. The struct is copied. */

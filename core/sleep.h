@@ -42,9 +42,10 @@ struct ss_slept {
 
 /* Puts all pools to sleep. The caller has found every device idle, and lets no thread enqueue work
  * until ss_core_wake() has returned SS_OK. Allocations and frees that need no device may go on. A
- * thread that has to map memory, or resets a device, waits meanwhile, and first calls watch.wake
- * (core.h). SS_ERR_NOMEM: host memory is out; SS_ERR_FAILED: the store failed. After a failure
- * everything is as before, except that idle memory was released. *asleep: for ss_core_wake(). */
+ * thread that takes memory of a device, of whatever kind, or resets one, waits meanwhile, and first
+ * calls watch.wake (core.h). SS_ERR_NOMEM: host memory is out; SS_ERR_FAILED: the store failed.
+ * After a failure everything is as before, except that idle memory was released. *asleep: for
+ * ss_core_wake(). */
 enum ss_status ss_core_sleep(struct ss_core *core, const struct ss_sleep_store *store,
 			     struct ss_asleep **asleep, struct ss_slept *out);
 /* Others hold the memory behind [ptr, ptr + size) from now on, by the call `by` (static text):

@@ -332,6 +332,16 @@ static bool read_packed(struct reader *r, const uint8_t *image, size_t size, ss_
 	return good;
 }
 
+/* Reads no byte after the first that differs: `size` may be the rest of a mapping, in which the
+ * program's image is shorter. */
+static bool begins_with(const char *image, size_t size, const char *magic)
+{
+	for (size_t i = 0; magic[i]; i++)
+		if (i == size || image[i] != magic[i])
+			return false;
+	return true;
+}
+
 bool ss_code_object_read_for(const void *image, size_t size, const char *const *archs,
 			     ss_unpack_fn *unpack,
 			     void (*fn)(const struct ss_kernel_layout *, void *), void *arg,
@@ -347,13 +357,11 @@ bool ss_code_object_read_for(const void *image, size_t size, const char *const *
 	r->fn = fn;
 	r->arg = arg;
 	r->archs = archs && *archs ? archs : NULL;
-	if (size >= sizeof(BUNDLE_MAGIC) - 1 &&
-	    !memcmp(image, BUNDLE_MAGIC, sizeof(BUNDLE_MAGIC) - 1))
+	if (begins_with(image, size, BUNDLE_MAGIC))
 		good = read_bundle(r, image, size, length);
-	else if (size >= sizeof(PACKED_MAGIC) - 1 &&
-		 !memcmp(image, PACKED_MAGIC, sizeof(PACKED_MAGIC) - 1))
+	else if (begins_with(image, size, PACKED_MAGIC))
 		good = read_packed(r, image, size, unpack, length);
-	else if (size >= SELFMAG && !memcmp(image, ELFMAG, SELFMAG))
+	else if (begins_with(image, size, ELFMAG))
 		good = read_elf(r, image, size);
 	free(r);
 	return good;

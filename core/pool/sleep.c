@@ -13,6 +13,7 @@
 
 #include "core/backing/device_memory.h"
 #include "core/pool/pool_state.h"
+#include "core/pool/release.h"
 #include "core/sleep.h"
 #include "core/statistics.h"
 
@@ -74,13 +75,14 @@ static bool enter_pools(struct ss_asleep *a, struct ss_slept *out)
 		return false;
 	SS_POOLS_EACH(pool, a->core, -1) {
 		release_idle(pool);
-		out->held += ss_reserved(pool);
 		/* (A pool that was made meanwhile stays awake.) */
 		if (a->pools == room || !ss_pool_ref(pool))
 			continue;
 		if (enter(pool))
 			a->pool[a->pools++] = pool;
-		else
+		/* Counted when it cannot grow any more: more than that cannot go. */
+		out->held += ss_reserved(pool);
+		if (!a->pools || a->pool[a->pools - 1] != pool)
 			ss_pool_unref(pool);
 	}
 	return true;
@@ -244,14 +246,26 @@ enum ss_status ss_core_sleep(struct ss_core *core, const struct ss_sleep_store *
 
 /* ---- waking ----------------------------------------------------------------------------- */
 
-/* An attempt that fails half way would take memory that others need meanwhile. */
+static bool lacks(struct ss_asleep *a, int dev)
+{
+	uint64_t left;
+
+	return ss_device_left(a->core, dev, &left) && left < ss_asleep_bytes(a->core, dev);
+}
+
+/* An attempt that fails half way would take memory that others need meanwhile. What is idle in the
+ * pools that do not sleep is released if it must be; no device has work for which that could
+ * wait. */
 static bool has_room(struct ss_asleep *a)
 {
 	for (size_t i = 0; i < a->pools; i++) {
 		int dev = a->pool[i]->mem.dev;
-		uint64_t left;
 
-		if (ss_device_left(a->core, dev, &left) && left < ss_asleep_bytes(a->core, dev))
+		if (!lacks(a, dev))
+			continue;
+		SS_POOLS_EACH(pool, a->core, dev)
+			(void)ss_pool_release(pool, 0, UINT64_MAX, SS_TRACE_TRIM_OOM);
+		if (lacks(a, dev))
 			return false;
 	}
 	return true;

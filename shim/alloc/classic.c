@@ -85,6 +85,9 @@ hipError_t ss_malloc(void **ptr, size_t size, bool guarded)
 	/* The runtime must not serve a request that the user's limit refuses. */
 	if (status == SS_ERR_NOMEM && ss_options.limit.set)
 		return ss_fail(hipErrorOutOfMemory);
+	/* (The process still sleeps if it has found no memory to wake with.) */
+	if (!ss_sleep_may_take())
+		return ss_fail(hipErrorOutOfMemory);
 	if (likely(!ss_limited()))
 		err = REAL(hipExtMallocWithFlags, ptr, size, hipDeviceMallocDefault);
 	else

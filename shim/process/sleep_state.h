@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/base/compiler.h"
 #include "live/page.h"
 
 /* Between two attempts to wake; some ms more, by the process id, so that two processes which take
@@ -30,6 +31,15 @@ extern atomic_bool ss_sleep_used __attribute__((visibility("hidden")));
 bool ss_sleep_wait(void);
 /* As above, for as long as it takes: for a call that cannot fail for lack of memory. */
 void ss_sleep_wait_for_ever(void);
+
+/* Before a call that takes memory of a device past our pools. What the process has lent is not
+ * there for itself either, since with less it could not wake. False: as above. */
+static inline bool ss_sleep_may_take(void)
+{
+	return likely(atomic_load_explicit(&ss_sleep_state, memory_order_relaxed) <
+		      SS_LIVE_COPYING) ||
+	       ss_sleep_wait();
+}
 
 /* ---- for the thread of shim/sleep/ --------------------------------------------- */
 

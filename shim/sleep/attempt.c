@@ -228,6 +228,10 @@ enum ss_attempt ss_attempt_wake(const char **why)
 		*why = s == SS_ERR_NOMEM   ? "a device has no room for its memory" :
 		       ss_store_why(store) ? ss_store_why(store) :
 					     "the runtime refused memory";
+		/* Then blocks that the program has freed meanwhile are completed, and the next
+		 * attempt can release their memory. */
+		for (int dev = 0; s == SS_ERR_NOMEM && dev < ss_rocm_devices; dev++)
+			(void)synchronize(dev);
 		ss_sleep_count_failure();
 		ss_sleep_enter(SS_LIVE_ASLEEP);
 		return SS_ATTEMPT_LATER;

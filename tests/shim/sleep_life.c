@@ -97,8 +97,7 @@ static void exits(bool hold)
 	exit(0);
 }
 
-/* ---- reset
- * ------------------------------------------------------------------------------------ */
+/* ---- reset ---------------------------------------------------------------------------------- */
 
 static void *resets(void *arg)
 {
@@ -162,6 +161,61 @@ static void no_memory(void)
 	CHECK(!atomic_load(&got) && state_now() == SS_LIVE_AWAKE);
 }
 
+/* ---- memory that was lent is not there for the process itself (SOMASIM_VRAM=64M) ------------- */
+
+#define LENT (28 * MIB)
+#define TOO_MUCH (48 * MIB) /* but less than is free while the process sleeps */
+
+static atomic_bool mallocs_begun, mallocs_done;
+
+static void *mallocs(void *arg)
+{
+	void *p;
+
+	(void)arg;
+	atomic_store(&mallocs_begun, true);
+	OK(hipMalloc(&p, 2 * MIB));
+	atomic_store(&mallocs_done, true);
+	return p;
+}
+
+static void lent(void)
+{
+	hipChannelFormatDesc word = {32, 0, 0, 0, hipChannelFormatKindUnsigned};
+	void *p, *taken;
+	hipArray_t array;
+	pthread_t thread;
+
+	kept = block(LENT, 1);
+	COMMAND(0, "sleep", own_pid());
+	GIVES(hipErrorOutOfMemory, hipMalloc(&p, TOO_MUCH));
+	CHECK(state_now() == SS_LIVE_AWAKE && whole(kept, LENT, 1));
+	COMMAND(0, "sleep", own_pid());
+	GIVES(hipErrorOutOfMemory, hipExtMallocWithFlags(&p, TOO_MUCH, hipDeviceMallocFinegrained));
+	CHECK(state_now() == SS_LIVE_AWAKE && whole(kept, LENT, 1));
+	COMMAND(0, "sleep", own_pid());
+	GIVES(hipErrorOutOfMemory, hipMallocArray(&array, &word, 8192, TOO_MUCH / 4 / 8192, 0));
+	CHECK(state_now() == SS_LIVE_AWAKE && whole(kept, LENT, 1));
+	(void)hipGetLastError();
+	/* In a hold it waits. */
+	COMMAND(0, "sleep", "--hold", own_pid());
+	CHECK(!pthread_create(&thread, NULL, mallocs, NULL));
+	while (!atomic_load(&mallocs_begun))
+		sched_yield();
+	usleep(30000);
+	CHECK(!atomic_load(&mallocs_done) && state_now() == SS_LIVE_ASLEEP);
+	COMMAND(0, "wake", own_pid());
+	pthread_join(thread, &p);
+	OK(hipFree(p));
+	/* What is idle in pools that do not sleep is released for it. */
+	OK(hipMalloc(&p, 24 * MIB));
+	COMMAND(0, "sleep", own_pid());
+	OK(RUNTIME(hipMalloc)(&taken, LENT));
+	OK(hipFree(p));
+	CHECK(whole(kept, LENT, 1));
+	OK(RUNTIME(hipFree)(taken));
+}
+
 /* The driver refuses calls now and then (SOMASIM_FAIL): bytes that it refused stay, and none is
  * lost. */
 static void refused(void)
@@ -192,6 +246,8 @@ int main(int argc, char **argv)
 		reset();
 	else if (!strcmp(argv[2], "no_memory"))
 		no_memory();
+	else if (!strcmp(argv[2], "lent"))
+		lent();
 	else if (!strcmp(argv[2], "refused"))
 		refused();
 	else
