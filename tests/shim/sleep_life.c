@@ -5,6 +5,7 @@
  *
  *   shim_sleep_life SOMASHIM CASE
  */
+#include <inttypes.h>
 #include <sched.h>
 
 #include "sleep.h"
@@ -216,6 +217,61 @@ static void lent(void)
 	OK(RUNTIME(hipFree)(taken));
 }
 
+/* ---- sleeps leave nothing behind: host memory, descriptors, threads, mappings ---------------- */
+
+static unsigned entries_of(const char *path)
+{
+	unsigned n = 0;
+	DIR *d = opendir(path);
+
+	CHECK(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+/* Lines, and the pages of the process that are in memory and of no file. */
+static unsigned mappings(uint64_t *anonymous_kib)
+{
+	FILE *maps = fopen("/proc/self/maps", "r"), *status = fopen("/proc/self/status", "r");
+	unsigned n = 0;
+	char line[1024];
+
+	CHECK(maps && status);
+	while (fgets(line, sizeof(line), maps))
+		n++;
+	while (fgets(line, sizeof(line), status))
+		(void)sscanf(line, "RssAnon: %" SCNu64, anonymous_kib);
+	fclose(maps);
+	fclose(status);
+	return n;
+}
+
+static void leaks(void)
+{
+	unsigned files = 0, threads = 0, maps = 0;
+	uint64_t before = 0, after = 0;
+
+	kept = block(KEPT, 1);
+	for (int i = 0; i < 6; i++) {
+		if (i % 2)
+			COMMAND(0, "sleep", "--hold", own_pid());
+		else
+			COMMAND(0, "sleep", "--hold", "--store", live, own_pid());
+		COMMAND(0, "wake", own_pid());
+		if (i == 3) {
+			files = entries_of("/proc/self/fd");
+			threads = entries_of("/proc/self/task");
+			maps = mappings(&before);
+		}
+	}
+	CHECK(entries_of("/proc/self/fd") == files);
+	CHECK(entries_of("/proc/self/task") == threads);
+	CHECK(mappings(&after) <= maps && after < before + (KEPT >> 10) / 2);
+	CHECK(whole(kept, KEPT, 1));
+}
+
 /* The driver refuses calls now and then (SOMASIM_FAIL): bytes that it refused stay, and none is
  * lost. */
 static void refused(void)
@@ -246,6 +302,8 @@ int main(int argc, char **argv)
 		reset();
 	else if (!strcmp(argv[2], "no_memory"))
 		no_memory();
+	else if (!strcmp(argv[2], "leaks"))
+		leaks();
 	else if (!strcmp(argv[2], "lent"))
 		lent();
 	else if (!strcmp(argv[2], "refused"))
