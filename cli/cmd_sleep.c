@@ -101,7 +101,7 @@ static const struct argp sleep_argp = {
 	       "contents "
 	       "are kept, and the next call of a program that needs the device takes the memory "
 	       "back "
-	       "at the same addresses. The program must run with SOMASHIM_SLEEP=pools.",
+	       "at the same addresses. The program must run with SOMASHIM_SLEEP=pools or all.",
 };
 static const struct argp wake_argp = {
 	.options = wake_options,
