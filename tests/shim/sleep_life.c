@@ -6,6 +6,7 @@
  *   shim_sleep_life SOMASHIM CASE
  */
 #include <sched.h>
+#include <sys/file.h>
 
 #include "sleep.h"
 
@@ -162,6 +163,26 @@ static void no_memory(void)
 	CHECK(!atomic_load(&got) && state_now() == SS_LIVE_AWAKE);
 }
 
+/* Another process has the turn to wake on the device, and does not go on: that costs time only. */
+static void turn(void)
+{
+	char path[256];
+	int fd;
+
+	kept = block(KEPT, 1);
+	COMMAND(0, "sleep", "--hold", own_pid());
+	snprintf(path, sizeof(path), "%s/somashim-wake-%u-%s", live, (unsigned)geteuid(),
+		 page_of_ours()->figures.device[0].pci);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	CHECK(fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB));
+	COMMAND(0, "wake", own_pid());
+	CHECK(whole(kept, KEPT, 1) && !access(path, F_OK));
+	/* That process dies and leaves the file, which is nobody's turn then. */
+	close(fd);
+	COMMAND(0, "sleep", own_pid());
+	CHECK(whole(kept, KEPT, 1) && access(path, F_OK));
+}
+
 /* The driver refuses calls now and then (SOMASIM_FAIL): bytes that it refused stay, and none is
  * lost. */
 static void refused(void)
@@ -192,6 +213,8 @@ int main(int argc, char **argv)
 		reset();
 	else if (!strcmp(argv[2], "no_memory"))
 		no_memory();
+	else if (!strcmp(argv[2], "turn"))
+		turn();
 	else if (!strcmp(argv[2], "refused"))
 		refused();
 	else
