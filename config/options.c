@@ -80,9 +80,10 @@ static const struct option table[] = {
 	 "alignment of blocks of at least this size; 0 = off"},
 	{"IPC_WHOLE", T_SIZE, AT(ipc_whole), "0", NULL,
 	 "blocks this large get segments of their own, which can be exported; 0 = off"},
-	{"SLEEP", T_ENUM, AT(sleep), "off", "off|pools",
-	 "memory that can sleep (somashim sleep); pools = of hipMallocAsync and pools, which then "
-	 "take vmm if BACKING is auto"},
+	{"SLEEP", T_ENUM, AT(sleep), "off", "off|pools|all",
+	 "memory that can sleep (somashim sleep), and then takes vmm if BACKING is auto; pools = "
+	 "of "
+	 "hipMallocAsync and pools, all = of hipMalloc, too"},
 	{"IDLE_SLEEP", T_TIME, AT(idle_sleep), "0", NULL,
 	 "with SLEEP: sleeps by itself after so long without work for a device; 0 = never"},
 	{"WAKE_WAIT_MS", T_MS, AT(wake_wait_ms), "300000", NULL,
@@ -419,6 +420,23 @@ static void warn_limit(const struct ss_amount *limit, FILE *warn)
 	}
 }
 
+/* What the user names wins over what sleep would like. */
+static void warn_sleep(const struct ss_options *opt, FILE *warn)
+{
+	if (opt->sleep == SS_SLEEP_OFF) {
+		if (opt->idle_sleep)
+			fprintf(warn, "somashim: " PREFIX "IDLE_SLEEP has no effect without " PREFIX
+				      "SLEEP=pools or all\n");
+		return;
+	}
+	if (opt->backing != SS_OPTION_VMM)
+		fprintf(warn, "somashim: " PREFIX "SLEEP: nothing can sleep, because " PREFIX
+			      "BACKING names a backing that cannot\n");
+	else if (opt->sleep == SS_SLEEP_ALL && opt->ipc_whole)
+		fprintf(warn, "somashim: " PREFIX "SLEEP=all: memory of hipMalloc cannot sleep, "
+			      "because " PREFIX "IPC_WHOLE wants segments for it\n");
+}
+
 void ss_options_read(struct ss_options *opt, char **env, FILE *warn)
 {
 	/* A program that runs with another user's rights ignores the environment of its caller. */
@@ -461,9 +479,8 @@ void ss_options_read(struct ss_options *opt, char **env, FILE *warn)
 	opt->backing_by_sleep = opt->sleep != SS_SLEEP_OFF && opt->backing == SS_OPTION_AUTO;
 	if (opt->backing_by_sleep)
 		opt->backing = SS_OPTION_VMM;
-	if (opt->idle_sleep && opt->sleep == SS_SLEEP_OFF && warn)
-		fprintf(warn, "somashim: " PREFIX "IDLE_SLEEP has no effect without " PREFIX
-			      "SLEEP=pools\n");
+	if (warn)
+		warn_sleep(opt, warn);
 }
 
 /* ---- printing ----------------------------------------------------------- */

@@ -10,7 +10,7 @@
 #include "config/limits.h"
 
 /* SOMASHIM_SLEEP: which memory can sleep */
-enum ss_sleep { SS_SLEEP_OFF, SS_SLEEP_POOLS };
+enum ss_sleep { SS_SLEEP_OFF, SS_SLEEP_POOLS, SS_SLEEP_ALL };
 
 enum ss_free_sync { SS_FREE_SYNC_AUTO, SS_FREE_SYNC_ALWAYS, SS_FREE_SYNC_NEVER };
 

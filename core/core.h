@@ -55,6 +55,11 @@ struct ss_watch {
 	 * lock. The function may wait until the memory is awake. False: it will not be, so the
 	 * thread's call fails. */
 	bool (*wake)(void);
+	/* Between the two no call puts work on a device: others wait meanwhile, and none is in
+	 * progress. It holds no lock, and lasts for a few calls of the driver that wait for
+	 * nothing. False, and nothing to end: a call does not return. */
+	bool (*quiet_begin)(void);
+	void (*quiet_end)(void);
 };
 /* Not thread safe: call it before anything else. The struct is copied. */
 void ss_core_watch(struct ss_core *core, const struct ss_watch *watch);
@@ -318,7 +323,8 @@ typedef int ss_miss_free(void *ptr, void *native);
 int ss_hit_alloc(void **out, size_t size, void *native, struct ss_core *core, ss_miss_alloc *miss);
 int ss_hit_free(void *ptr, void *native, struct ss_core *core, ss_miss_free *miss);
 
-/* hipMalloc; size > 0. Uses only bytes of which every mark is completed. */
+/* hipMalloc; size > 0. Uses only bytes of which every mark is completed. SS_ERR_NOT_READY: memory
+ * would have to be mapped, which would wait for streams (device_info.map_waits). */
 enum ss_status ss_alloc_classic(struct ss_core *core, int dev, size_t size, void **out);
 /* Does a wait for every known stream of its device prove that nothing uses the block any more? A
  * destroyed stream may still run, and streams of other devices may use it. */

@@ -84,6 +84,9 @@ struct ss_device_info {
 	/* An unmap waits for the work of every device, not only of this one, and a map for none.
 	 * So nothing is unmapped before the devices were found idle, not even after a failure. */
 	bool unmap_waits_all;
+	/* A map waits for the work of the null stream, and of the streams that join it, of its
+	 * device */
+	bool map_waits;
 	/* The runtime crashes if memory to which nobody has access is unmapped */
 	bool keep_unopened;
 	bool access_prefix; /* set_access works only on ranges that start with the reservation */

@@ -30,12 +30,14 @@ struct ss_sleep_store {
 
 /* Bytes. */
 struct ss_slept {
-	uint64_t held;     /* that the pools had of the devices */
+	uint64_t idle;     /* not in use, which the driver took back before */
+	uint64_t held;     /* that the pools had of the devices after that */
 	uint64_t live;     /* of them in use, in memory that can sleep */
 	uint64_t gone;     /* that the driver took back */
 	uint64_t stays;    /* on whole segments, exported, or refused by the driver */
 	uint64_t exported; /* of them: held by others, because of the call `by` */
-	uint64_t seen;     /* by which the devices' own free figures rose: others disturb them */
+	/* By which the devices' own free figures rose by `idle` and `gone`: others disturb them */
+	uint64_t seen;
 	uint32_t chunks, ranges;
 	const char *by; /* "hipMemRetainAllocationHandle"; NULL: nothing is held by others */
 };

@@ -26,6 +26,7 @@
 #define PLACES 3 /* other addresses that are tried after the driver refused one */
 /* Bytes of a device that may be set aside before no pool maps more of it */
 #define ASIDE_MOST (256ull << 20)
+#define TURN_MS 20 /* for the turn of another thread, whose calls may wait for streams */
 
 /* Releases as much as the runtime is known to really release (backing/retention.c). */
 static uint64_t release_chunks(struct ss_memory *m, uint64_t target, uint64_t older_than)
@@ -181,14 +182,52 @@ static void say_refused(struct ss_memory *m)
 	fflush(core->watch.log);
 }
 
+/* Claims memory of which no map may wait: never waits for long, unless the memory sleeps. */
+static enum ss_status claim_briefly(struct ss_memory *m, bool *waited)
+{
+	const struct ss_driver *drv = &m->core->drv;
+
+	*waited = false;
+	for (int ms = 0; ms < TURN_MS; ms++) {
+		if (ss_memory_claim(m, false, NULL)) {
+			if (m->map_begin(m))
+				return SS_OK;
+			ss_memory_unclaim(m);
+			return SS_ERR_NOT_READY;
+		}
+		*waited = true;
+		if (!atomic_load(&m->sleeps) || !m->core->watch.wake)
+			drv->sleep_ms(drv->ctx, 1);
+		else if (m->core->watch.wake())
+			ms = -1;
+		else
+			return SS_ERR_NOMEM;
+	}
+	return SS_ERR_NOT_READY;
+}
+
+static enum ss_status grow_begin(struct ss_memory *m, bool *waited)
+{
+	if (m->map_begin)
+		return claim_briefly(m, waited);
+	return ss_memory_claim(m, true, waited) ? SS_OK : SS_ERR_NOMEM;
+}
+
+static void grow_end(struct ss_memory *m)
+{
+	if (m->map_end)
+		m->map_end(m);
+	ss_memory_unclaim(m);
+}
+
 enum ss_status ss_vmm_grow(struct ss_memory *m, const struct ss_growth *growth)
 {
-	enum ss_status s = SS_OK;
 	bool waits = m->core->info[m->dev].unmap_waits_all;
 	bool may_unmap = growth->move || !waits, waited, opened, refused;
+	enum ss_status s = grow_begin(m, &waited);
 
-	if (!ss_memory_claim(m, true, &waited))
-		return SS_ERR_NOMEM;
+	if (s != SS_OK)
+		return s;
 	ss_chunks_retry(m, may_unmap, &opened);
 	/* Memory that another thread mapped meanwhile, or that could be opened now, may suffice, so
 	 * the caller looks first. A chunk that the driver still refuses to open would be refused
@@ -212,7 +251,7 @@ enum ss_status ss_vmm_grow(struct ss_memory *m, const struct ss_growth *growth)
 		m->backing = SS_BACKING_HIP;
 		s = SS_ERR_NOMEM;
 	}
-	ss_memory_unclaim(m);
+	grow_end(m);
 	if (refused)
 		say_refused(m);
 	return s;

@@ -109,7 +109,8 @@ struct ss_live_slept {
 	uint32_t chunks, ranges;
 	uint32_t settle_ms, sleep_ms; /* until the devices were idle; in all */
 	uint32_t reserved_for_later;
-	uint64_t held;     /* that the pools had of the devices */
+	uint64_t idle;     /* not in use, and released for good */
+	uint64_t held;     /* that the pools had of the devices after that */
 	uint64_t live;     /* of them in use and kept elsewhere meanwhile */
 	uint64_t gone;     /* that the runtime said it took back */
 	uint64_t seen;     /* by which the devices' own free figures rose */

@@ -376,7 +376,7 @@
 	E(WATCH, 0, hipStreamQuery_spt, 502, 502, (hipStream_t stream), (stream)) \
 	E(HOT, 0, hipStreamWaitEvent, 402, 502, \
 	  (hipStream_t stream, hipEvent_t event, unsigned int flags), (stream, event, flags)) \
-	E(WATCH, 0, hipStreamWaitEvent_spt, 502, 502, \
+	E(SUBMIT, 0, hipStreamWaitEvent_spt, 502, 502, \
 	  (hipStream_t stream, hipEvent_t event, unsigned int flags), (stream, event, flags)) \
 	/* ---- streams of contexts: stream/execution_context.c ---- */ \
 	E(WATCH, 0, hipExecutionCtxStreamCreate, 714, 715, \

@@ -63,6 +63,10 @@ struct ss_memory {
 	/* Makes the runtime create the queue of the device's null stream. False: not now. Called
 	 * with no lock held. Set by the layer above, or NULL. */
 	bool (*wake_null)(struct ss_core *core, int dev);
+	/* Around maps that must wait for no stream: false, and nothing to end, if one would. Called
+	 * with no lock held. Set by the layer above, or NULL: maps may wait. */
+	bool (*map_begin)(struct ss_memory *m);
+	void (*map_end)(struct ss_memory *m);
 };
 
 /* m is zeroed before the first call, and may be set up again after ss_memory_drop. `backing` is
@@ -107,11 +111,12 @@ void ss_memory_touch(struct ss_memory *m, const struct ss_block *b);
 /* ---- growing ---------------------------------------------------------------- */
 
 /* Did the driver refuse for a reason of its own? Out of memory is no such reason. Neither is an
- * error that the application has to see as it is: a capture forbids the call, or the device is
- * gone. */
+ * error that the application has to see as it is: a capture forbids the call, a map would wait,
+ * or the device is gone. */
 static inline bool ss_refused(enum ss_status s)
 {
-	return s != SS_OK && s != SS_ERR_NOMEM && s != SS_ERR_CAPTURE && s != SS_ERR_NO_DEVICE;
+	return s != SS_OK && s != SS_ERR_NOMEM && s != SS_ERR_CAPTURE && s != SS_ERR_NOT_READY &&
+	       s != SS_ERR_NO_DEVICE;
 }
 
 /* The size of a growth. */
@@ -130,7 +135,8 @@ struct ss_growth {
 
 /* Adds memory so that a run of growth->size at growth->align exists, which is completed but for
  * the ranges of growth->slot in it. SS_ERR_NOMEM: the device, the limit or maxSize has no room;
- * SS_ERR_FAILED: the driver refused; SS_ERR_NO_DEVICE: the device is being reset, or m was
+ * SS_ERR_FAILED: the driver refused; SS_ERR_NOT_READY: a map would wait, which this memory must
+ * not (map_begin); SS_ERR_NO_DEVICE: the device is being reset, or m was
  * dropped. In these cases nothing was added, but with `move` idle memory may have been released.
  * On SS_OK the caller searches again: another thread may have taken the memory, or a run may
  * need a second growth. No lock held. */

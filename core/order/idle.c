@@ -188,6 +188,21 @@ bool ss_device_ask(struct ss_core *core, int dev, struct ss_timeline **busy)
 	return listed && !*busy;
 }
 
+bool ss_joined_idle(struct ss_core *core)
+{
+	bool idle = true;
+
+	for (int dev = 0; dev < core->devices && idle; dev++) {
+		struct ss_positions *s = ss_positions_take(core, dev, SS_WHO_JOINED);
+
+		idle = s && !unlisted(core, dev);
+		for (uint32_t i = 0; idle && i < s->count; i++)
+			idle = at_end(core, s->at[i].tl);
+		free(s);
+	}
+	return idle;
+}
+
 bool ss_null_wake(struct ss_core *core, int dev)
 {
 	struct ss_timeline *null = ss_timeline_null(core, dev);

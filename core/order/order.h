@@ -224,6 +224,7 @@ bool ss_host_ask(struct ss_core *core);
  *    with fences, too?      ss_device_record_and_ask  (core.h) a query per stream, and a fence
  *                                                     if the query is not enough
  *  null stream and joiners? ss_null_record_and_ask    the same for these
+ *    of all devices?        ss_joined_idle            a query per stream, until one is busy
  *
  * After a bypass queries prove nothing. The pools wait for an idle device by ss_device_wait_idle
  * (pool/release.h).
@@ -238,6 +239,9 @@ bool ss_stream_can_ask(const struct ss_timeline *tl);
 bool ss_device_ask(struct ss_core *core, int dev, struct ss_timeline **busy);
 /* *busy: the streams are not idle, but a fence is pending. */
 bool ss_null_record_and_ask(struct ss_core *core, int dev, bool *busy);
+/* Have the null stream and all streams that join it nothing to do, on every device? A stream that
+ * cannot be asked counts as busy. */
+bool ss_joined_idle(struct ss_core *core);
 /* May destroyed streams of dev still run? False: all of them have completed. */
 bool ss_zombies_poll(struct ss_core *core, int dev);
 /* *looks counts the polls over all streams that are polled. */

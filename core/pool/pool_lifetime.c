@@ -21,11 +21,13 @@
 /* ---- birth. pools->lock held. -------------------------------------------------- */
 
 /* hipMalloc memory must stay exportable with hipIpcGetMemHandle and visible to RDMA
- * registration, so it never comes from virtual memory. */
+ * registration, so it comes from virtual memory only if the user gives that up for sleep. */
 static enum ss_backing backing_for(struct ss_core *core, bool classic)
 {
 	enum ss_backing want = (enum ss_backing)core->opt.backing;
 
+	if (core->opt.sleep == SS_SLEEP_ALL && want == SS_BACKING_VMM && !core->opt.ipc_whole)
+		return want;
 	/* With IPC_WHOLE, libraries open such memory from outside, and HIP does not export HSA's
 	 * memory. */
 	return classic && (want != SS_BACKING_HSA || core->opt.ipc_whole) ? SS_BACKING_HIP : want;
@@ -52,6 +54,35 @@ static void reset_counts(struct ss_pool *pool)
 static void gather(struct ss_memory *m)
 {
 	ss_reclaim_all(m->pool);
+}
+
+/* A hipMalloc that has to map must not wait for streams, since the real one does not. So nobody
+ * gives the devices work from the question until the memory is mapped. */
+static void map_end(struct ss_memory *m)
+{
+	if (m->core->watch.quiet_end)
+		m->core->watch.quiet_end();
+}
+
+static bool map_begin(struct ss_memory *m)
+{
+	if (m->core->watch.quiet_begin && !m->core->watch.quiet_begin())
+		return false;
+	if (ss_joined_idle(m->core))
+		return true;
+	map_end(m);
+	return false;
+}
+
+static void set_callbacks(struct ss_pool *pool)
+{
+	struct ss_memory *m = &pool->mem;
+	bool waits = pool->classic && m->core->info[m->dev].map_waits;
+
+	m->gather = gather;
+	m->wake_null = ss_null_wake;
+	m->map_begin = waits ? map_begin : NULL;
+	m->map_end = waits ? map_end : NULL;
 }
 
 static struct ss_pool *pool_alloc(struct ss_core *core)
@@ -81,12 +112,11 @@ struct ss_pool *ss_pool_new(struct ss_core *core, int dev, bool classic, bool is
 	if (!pool)
 		return NULL;
 	ss_memory_init(&pool->mem, core, pool, dev, backing_for(core, classic));
-	pool->mem.gather = gather;
-	pool->mem.wake_null = ss_null_wake;
 	if (classic)
 		atomic_fetch_or(&pool->mem.peers, atomic_load(&d->peers));
 	pool->mem.handle = (void *)(uintptr_t)(SS_HANDLE_TAG | ++core->pools->next_handle);
 	pool->classic = classic;
+	set_callbacks(pool);
 	pool->is_default = is_default;
 	pool->trim_wanted = false;
 	pool->dying = false;

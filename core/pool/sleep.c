@@ -44,10 +44,11 @@ static bool can_sleep(const struct ss_pool *pool)
 
 /* If access is accepted only without a gap below, idle memory in the middle is not released: the
  * gap would have to be filled again. */
-static void release_idle(struct ss_pool *pool)
+static uint64_t release_idle(struct ss_pool *pool)
 {
-	if (!ss_core_of(pool)->info[pool->mem.dev].access_prefix)
-		(void)ss_memory_release(&pool->mem, 0, UINT64_MAX);
+	if (ss_core_of(pool)->info[pool->mem.dev].access_prefix)
+		return 0;
+	return ss_memory_release(&pool->mem, 0, UINT64_MAX);
 }
 
 /* A thread may just be making the pool's first memory, so the pool is claimed before it is
@@ -74,7 +75,7 @@ static bool enter_pools(struct ss_asleep *a, struct ss_slept *out)
 	if (!a->pool)
 		return false;
 	SS_POOLS_EACH(pool, a->core, -1) {
-		release_idle(pool);
+		out->idle += release_idle(pool);
 		/* (A pool that was made meanwhile stays awake.) */
 		if (a->pools == room || !ss_pool_ref(pool))
 			continue;
@@ -197,19 +198,15 @@ static bool save(struct ss_asleep *a)
 	return ok;
 }
 
-/* The free bytes that the devices report, of those devices on which a pool sleeps. */
-static uint64_t devices_free(const struct ss_asleep *a)
+/* The free bytes that the devices report, of those devices that have pools. */
+static uint64_t devices_free(struct ss_core *core)
 {
-	struct ss_core *core = a->core;
-	uint64_t sum = 0, left, seen = 0;
+	uint64_t sum = 0, left;
 
-	for (size_t i = 0; i < a->pools; i++) {
-		int dev = a->pool[i]->mem.dev;
-
-		if (!(seen >> dev & 1) && ss_device_left(core, dev, &left))
+	for (int dev = 0; dev < core->devices; dev++)
+		if (atomic_load(&ss_device_pools(core, dev)->known) &&
+		    ss_device_left(core, dev, &left))
 			sum += left;
-		seen |= 1ull << dev;
-	}
 	return sum;
 }
 
@@ -219,24 +216,29 @@ enum ss_status ss_core_sleep(struct ss_core *core, const struct ss_sleep_store *
 	struct ss_asleep *a = calloc(1, sizeof(*a));
 	enum ss_status s = SS_ERR_NOMEM;
 	uint64_t before;
+	bool entered;
 
 	*out = (struct ss_slept){0};
 	if (!a)
 		return s;
 	a->core = core;
 	a->store = store;
-	if (enter_pools(a, out) && list_live(a))
+	before = devices_free(core);
+	entered = enter_pools(a, out);
+	/* (What the store takes for its copies is no part of it.) */
+	out->seen = ss_minus(devices_free(core), before);
+	if (entered && list_live(a))
 		s = save(a) ? SS_OK : SS_ERR_FAILED;
 	if (s != SS_OK) {
 		leave_pools(a);
 		return s;
 	}
-	before = devices_free(a);
+	before = devices_free(core);
 	for (size_t i = 0; i < a->pools; i++)
 		out->exported += ss_memory_exported(&a->pool[i]->mem, &out->by);
 	for (size_t i = 0; i < a->pools; i++)
 		out->gone += ss_memory_sleep(&a->pool[i]->mem, &out->chunks);
-	out->seen = ss_minus(devices_free(a), before);
+	out->seen += ss_minus(devices_free(core), before);
 	out->stays = out->held - out->gone;
 	out->live = a->live;
 	out->ranges = (uint32_t)a->ranges;

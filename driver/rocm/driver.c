@@ -132,6 +132,7 @@ static enum ss_status device_info(void *ctx, int dev, struct ss_device_info *out
 	out->query_spoils = ss_rocm.fence == SS_FENCE_EVENT &&
 			    ss_rocm.quirks[dev] & SS_Q_QUERY_BEFORE;
 	out->unmap_at_exit = ss_rocm.quirks[dev] & SS_Q_EXIT_MAPPED;
+	out->map_waits = ss_rocm.quirks[dev] & SS_Q_MAP_JOINS;
 	out->unmap_waits_all = ss_rocm.quirks[dev] & SS_Q_UNMAP_WAITS;
 	out->keep_unopened = ss_rocm.quirks[dev] & SS_Q_KEEP_UNOPENED;
 	out->access_prefix = ss_rocm.quirks[dev] & SS_Q_ACCESS_PREFIX ||

@@ -10,7 +10,7 @@ enum ss_quirk_flag {
 	SS_Q_NOTE = 0,                  /* nothing to do: the design of the pools avoids it */
 	SS_Q_NO_VMM = 1 << 0,           /* do not offer VMM */
 	SS_Q_ACCESS_PREFIX = 1 << 1,    /* set access from the start of the reservation on */
-	SS_Q_MAP_WAITS = 1 << 2,        /* map and unmap wait for blocking streams */
+	SS_Q_MAP_IN_CAPTURE = 1 << 2,   /* a map would join blocking streams that capture */
 	SS_Q_QUERY_IN_CAPTURE = 1 << 3, /* hipEventQuery ends the capture of another stream */
 	SS_Q_CHECK_FREE_ASYNC = 1 << 4, /* hipFreeAsync does not check its pointer */
 	SS_Q_PEER_SPOILS = 1 << 5,      /* do not offer VMM if there are several devices */
@@ -21,6 +21,7 @@ enum ss_quirk_flag {
 	SS_Q_MAP_ALONE = 1 << 9,      /* only one thread may map, unmap or set access at a time */
 	SS_Q_UNMAP_WAITS = 1 << 12,   /* an unmap waits for all devices that can reach the memory */
 	SS_Q_NO_HOST = 1 << 13,       /* do not give the host access to mapped memory */
+	SS_Q_MAP_JOINS = 1 << 14,     /* a map waits for blocking streams */
 	SS_Q_ACCESS_TRY = 1 << 11,    /* find out by a trial whether SS_Q_ACCESS_PREFIX is needed */
 };
 

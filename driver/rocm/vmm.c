@@ -131,7 +131,7 @@ enum ss_status ss_rocm_vmm_map(void *ctx, int dev, void *va, size_t size, void *
 
 	(void)ctx;
 	/* 6.4 maps on the null stream, which would join a blocking stream that captures. */
-	if ((ss_rocm.quirks[dev] & SS_Q_MAP_WAITS) && atomic_load(&ss_captures_blocking))
+	if ((ss_rocm.quirks[dev] & SS_Q_MAP_IN_CAPTURE) && atomic_load(&ss_captures_blocking))
 		return SS_ERR_CAPTURE;
 	if (!ss_scope_open(&s, dev))
 		return SS_ERR_NO_DEVICE;

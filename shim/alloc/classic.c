@@ -88,7 +88,8 @@ hipError_t ss_malloc(void **ptr, size_t size, bool guarded)
 	/* (The process still sleeps if it has found no memory to wake with.) */
 	if (!ss_sleep_may_take())
 		return ss_fail(hipErrorOutOfMemory);
-	if (likely(!ss_limited()))
+	/* If the pool did not try to make room, idle memory of ours may be all that is left. */
+	if (likely(!ss_limited() && status != SS_ERR_NOT_READY))
 		err = REAL(hipExtMallocWithFlags, ptr, size, hipDeviceMallocDefault);
 	else
 		err = SS_LIMITED(dev, size, *ptr,

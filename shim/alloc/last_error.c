@@ -147,3 +147,8 @@ hipError_t do_hipExtGetLastError(void)
 	ss_tls.command = hipSuccess;
 	return (hipError_t)mine;
 }
+
+__attribute__((cold)) hipError_t ss_gate_error(enum ss_gate gate)
+{
+	return gate == SS_GATE_SHUT ? hipErrorDeinitialized : ss_fail(hipErrorOutOfMemory);
+}

@@ -7,9 +7,12 @@
 
 #include "core/core.h"
 #include "driver/rocm/guard.h"
+#include "shim/process/submit_gate.h"
 
 /* Makes `err`, an error of ours, the calling thread's last error. Returns it. */
 hipError_t ss_fail(hipError_t err);
+/* What a call returns that did not pass the gate. */
+hipError_t ss_gate_error(enum ss_gate gate);
 
 /* Every handler that does not fail with ss_fail() returns through this function: its call
  * succeeded, or failed in the runtime. Up to 6.x such a result replaces the last error. After an

@@ -63,8 +63,8 @@ static void create(int devices)
 	}
 	for (int i = 0; i < devices; i++) {
 		if (!ss_rocm_usable(i, backing, &why) && ss_options.backing_by_sleep)
-			ss_shim_log("device %d: SOMASHIM_SLEEP=pools: its pools cannot sleep: %s",
-				    i, why);
+			ss_shim_log("device %d: SOMASHIM_SLEEP: its pools cannot sleep: %s", i,
+				    why);
 		else if (!ss_rocm_usable(i, backing, &why))
 			ss_shim_log("device %d: SOMASHIM_BACKING=%s is not used, but hip: %s", i,
 				    ss_backing_name(backing), why);
@@ -81,6 +81,8 @@ static void create(int devices)
 				       .out_of_memory = ss_shim_oom_report,
 				       .block = ss_recording_journal(&ss_options),
 				       .wake = ss_sleep_wait,
+				       .quiet_begin = ss_gate_hold,
+				       .quiet_end = ss_gate_unhold,
 			       });
 	if ((backing == SS_BACKING_VMM || ss_options.selftest ||
 	     (ss_options.check & SS_CHECK_GUARD) ||

@@ -9,6 +9,7 @@
  *
  * Locks: none.
  */
+#include <errno.h>
 #include <unistd.h>
 
 #include "shim/process/sleep_state.h"
@@ -17,16 +18,32 @@
 /* There are several counts, so that threads rarely write the same cache line. */
 #define COUNTS 16
 
+/* Looks of ss_gate_hold() at calls in progress, and the time between two. A call that only
+ * enqueues ends meanwhile, one that waits for a device does not. */
+#define HOLD_LOOKS 20
+#define HOLD_US 50
+
 atomic_bool ss_gate_counts;
 
 static struct {
 	_Alignas(64) atomic_int inside;
 } counts[COUNTS];
+static _Atomic uint32_t holds;      /* threads that hold all others; a futex */
 static const void *_Atomic shut_by; /* &ss_tls of the thread that shut the gate; NULL = open */
 
 static atomic_int *my_count(void)
 {
 	return &counts[(uintptr_t)&ss_tls * UINT64_C(0x9E3779B97F4A7C15) >> 60].inside;
+}
+
+static void wait_unheld(void)
+{
+	int saved = errno;
+	uint32_t n;
+
+	while ((n = atomic_load(&holds)))
+		(void)ss_sleep_futex_wait(&holds, n, UINT64_MAX);
+	errno = saved;
 }
 
 enum ss_gate ss_gate_enter_slow(enum ss_gate_wait how)
@@ -40,9 +57,10 @@ enum ss_gate ss_gate_enter_slow(enum ss_gate_wait how)
 	for (;;) {
 		atomic_fetch_add(my_count(), 1);
 		by = atomic_load(&shut_by);
-		if (likely(atomic_load(&ss_sleep_state) == SS_LIVE_AWAKE))
+		if (likely(atomic_load(&ss_sleep_state) == SS_LIVE_AWAKE && !atomic_load(&holds)))
 			break;
 		atomic_fetch_sub(my_count(), 1);
+		wait_unheld();
 		if (how == SS_GATE_FOR_EVER)
 			ss_sleep_wait_for_ever();
 		else if (!ss_sleep_wait())
@@ -75,6 +93,27 @@ bool ss_gate_any_inside(void)
 	return false;
 }
 
+bool ss_gate_hold(void)
+{
+	if (!atomic_load(&ss_gate_counts))
+		return false;
+	atomic_fetch_add(&holds, 1);
+	for (int looks = 0; ss_gate_any_inside(); looks++) {
+		if (looks == HOLD_LOOKS) {
+			ss_gate_unhold();
+			return false;
+		}
+		usleep(HOLD_US);
+	}
+	return true;
+}
+
+void ss_gate_unhold(void)
+{
+	if (atomic_fetch_sub(&holds, 1) == 1)
+		ss_sleep_futex_wake(&holds);
+}
+
 bool ss_gate_shut(unsigned ms)
 {
 	if (!atomic_load(&ss_gate_counts))
@@ -95,6 +134,7 @@ void ss_gate_forked(void)
 	atomic_store(&ss_gate_counts, false);
 	for (int i = 0; i < COUNTS; i++)
 		atomic_store(&counts[i].inside, 0);
+	atomic_store(&holds, 0);
 }
 
 void ss_gate_open(void)

@@ -56,6 +56,11 @@ void ss_gate_start(void);
  * call is in progress. False: one still is, or calls are not counted; the gate is open again. */
 bool ss_gate_shut(unsigned ms);
 void ss_gate_open(void);
+/* Holds all threads at the gate and waits for an instant until no call is in progress. False: one
+ * still is, or calls are not counted; nobody is held. Else, soon after, ss_gate_unhold(). Several
+ * threads may do this at the same time. The caller is in no call that is counted. */
+bool ss_gate_hold(void);
+void ss_gate_unhold(void);
 /* Is a call in progress that was counted? */
 bool ss_gate_any_inside(void);
 /* In a forked child, which has nothing to count. */

@@ -60,12 +60,6 @@
 			return after_exit_##name args; \
 		CHECKED(name, do_##name args) \
 	}
-/* The gate was not passed. */
-static __attribute__((noinline, cold)) hipError_t gate_refused(enum ss_gate gate)
-{
-	return gate == SS_GATE_SHUT ? hipErrorDeinitialized : ss_fail(hipErrorOutOfMemory);
-}
-
 /* A call that may put work on a device, which is refused once the gate is shut. `open` is the call
  * if the gate is open. */
 #define EXPORT_GATED(name, params, args) \
@@ -74,7 +68,7 @@ static __attribute__((noinline, cold)) hipError_t gate_refused(enum ss_gate gate
 		enum ss_gate gate = ss_gate_enter(); \
 		hipError_t err; \
 		if (unlikely(gate < SS_GATE_OPEN)) \
-			return gate_refused(gate); \
+			return ss_gate_error(gate); \
 		err = open_##name args; \
 		ss_gate_leave(gate); \
 		return err; \

@@ -58,6 +58,7 @@ void ss_sleep_answer(const struct ss_sleep_request *request, const struct ss_liv
 	if (!page || request->word == answered)
 		return;
 	answered = request->word;
+	ss_live_grew(); /* the client shows what stays besides */
 	page->slept = *result;
 	atomic_store(&page->done, answered);
 	ss_sleep_futex_wake(&page->done);

@@ -25,6 +25,7 @@
 #include "shim/sleep/attempt.h"
 #include "shim/sleep/reasons.h"
 #include "shim/sleep/store.h"
+#include "shim/sleep/wake_turn.h"
 
 #define LOOK_US 200 /* between two looks at what an attempt waits for */
 
@@ -145,6 +146,7 @@ static enum ss_attempt sleep_now(const char *dir, struct ss_live_slept *out)
 		drop_store();
 		return SS_ATTEMPT_FAILED;
 	}
+	out->idle = slept.idle;
 	out->held = slept.held;
 	out->live = slept.live;
 	out->gone = slept.gone;
@@ -199,6 +201,8 @@ enum ss_attempt ss_attempt_sleep(unsigned hold_ms, const char *dir, struct ss_li
 	}
 	if (!out->gone) {
 		undo();
+		/* If the pools had idle memory only, all has been done that was asked for. */
+		out->error = !out->idle;
 		say(out, ss_sleep_nothing(out->held));
 		return SS_ATTEMPT_FAILED;
 	}
@@ -223,7 +227,9 @@ enum ss_attempt ss_attempt_wake(const char **why)
 	enum ss_status s;
 
 	ss_sleep_enter(SS_LIVE_WAKING);
+	ss_wake_turn_begin();
 	s = ss_core_wake(asleep);
+	ss_wake_turn_end();
 	if (s != SS_OK) {
 		*why = s == SS_ERR_NOMEM   ? "a device has no room for its memory" :
 		       ss_store_why(store) ? ss_store_why(store) :

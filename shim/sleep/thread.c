@@ -345,7 +345,7 @@ static void start(void)
 	bool shown;
 
 	if (ss_options.sleep == SS_SLEEP_OFF) {
-		(void)ss_sleep_answers_start("it runs without SOMASHIM_SLEEP=pools");
+		(void)ss_sleep_answers_start("it runs without SOMASHIM_SLEEP");
 		return;
 	}
 	ss_gate_start();

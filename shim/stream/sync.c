@@ -213,13 +213,28 @@ SS_INLINE hipError_t wait_event(hipStream_t handle, hipEvent_t event, unsigned i
 	return ss_result(err);
 }
 
-hipError_t do_hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned int flags)
+static inline hipError_t open_wait_event(hipStream_t stream, hipEvent_t event, unsigned int flags)
 {
 	if (ss_hot_pass())
 		return FORWARD(hipStreamWaitEvent, stream, event, flags);
 	SS_SERVED;
 	CHECK_CALL(hipStreamWaitEvent);
 	return wait_event(stream, event, flags, ss_real.hipStreamWaitEvent, stream);
+}
+
+/* The event may be one that does not come for long, such as another process's. A stream that waits
+ * for it is not idle, so the call passes the gate. A record does not, since its work ends by
+ * itself and touches no memory. */
+hipError_t do_hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned int flags)
+{
+	enum ss_gate gate = ss_gate_enter();
+	hipError_t err;
+
+	if (unlikely(gate < SS_GATE_OPEN))
+		return ss_gate_error(gate);
+	err = open_wait_event(stream, event, flags);
+	ss_gate_leave(gate);
+	return err;
 }
 SS_HOT(hipStreamWaitEvent)
 

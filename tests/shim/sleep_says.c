@@ -3,7 +3,8 @@
  * Which processes `somashim sleep' and `wake' find, and what they say of those that cannot sleep.
  *
  *   shim_sleep_says SOMASHIM many          (as rank 3 of a job)
- *   shim_sleep_says SOMASHIM nothing
+ *   shim_sleep_says SOMASHIM nothing | idle | kept | exported
+ *   shim_sleep_says SOMASHIM registered LIBRARY
  *   shim_sleep_says SOMASHIM refused TEXT  (in an environment in which nothing can sleep)
  */
 #include "sleep.h"
@@ -67,6 +68,65 @@ static void nothing(void)
 	OK(hipMemset(p, 1, 8 * MIB));
 }
 
+/* All is idle: it comes back, which is all that was asked for. */
+static void idle(void)
+{
+	void *p = block(32 * MIB, 1);
+	uint64_t before = device_free(0);
+
+	OK(hipFreeAsync(p, stream));
+	OK(hipStreamSynchronize(stream));
+	COMMAND(0, "sleep", own_pid());
+	SAID("awake, with idle memory released: asked for 32.0 MiB");
+	CHECK(state_now() == SS_LIVE_AWAKE && device_free(0) >= before + 32 * MIB);
+	COMMAND(1, "sleep", own_pid());
+	SAID("its pools hold no memory");
+}
+
+/* A runtime that keeps what was released: the process sleeps all the same. */
+static void kept(void)
+{
+	void *p = block(6 * MIB, 1);
+
+	COMMAND(0, "sleep", "--hold", own_pid());
+	SAID("the devices' figure did not rise");
+	CHECK(state_now() == SS_LIVE_ASLEEP);
+	COMMAND(0, "wake", own_pid());
+	CHECK(whole(p, 6 * MIB, 1));
+}
+
+/* Others hold the memory behind one block: it stays, by name, with what they write. */
+static void exported(void)
+{
+	void *held = block(64 * MIB, 1), *p = block(64 * MIB, 2);
+	hipMemGenericAllocationHandle_t handle;
+
+	OK(hipMemRetainAllocationHandle(&handle, held));
+	COMMAND(0, "sleep", own_pid());
+	SAID("exported by hipMemRetainAllocationHandle");
+	CHECK(!strstr(said, "refused by the runtime"));
+	CHECK(state_now() == SS_LIVE_ASLEEP);
+	CHECK(atomic_load(&page_of_ours()->sleep.asleep[0]) >= 64 * MIB);
+	CHECK(whole(p, 64 * MIB, 2) && whole(held, 64 * MIB, 1));
+	/* The mark stays when the handle goes: others may have made more of it. */
+	OK(hipMemRelease(handle));
+	COMMAND(0, "sleep", own_pid());
+	SAID("exported by hipMemRetainAllocationHandle");
+	CHECK(whole(p, 64 * MIB, 2) && whole(held, 64 * MIB, 1));
+}
+
+/* A library that registers memory by itself. */
+static void registered(const char *library)
+{
+	void *p = block(6 * MIB, 1);
+
+	COMMAND(0, "sleep", own_pid());
+	CHECK(whole(p, 6 * MIB, 1) && dlopen(library, RTLD_NOW));
+	COMMAND(1, "sleep", own_pid());
+	SAID("UCX is loaded, which may have registered memory");
+	CHECK(whole(p, 6 * MIB, 1));
+}
+
 static void refused(const char *text)
 {
 	void *p = block(6 * MIB, 1);
@@ -84,6 +144,14 @@ int main(int argc, char **argv)
 		many();
 	else if (!strcmp(argv[2], "nothing"))
 		nothing();
+	else if (!strcmp(argv[2], "idle"))
+		idle();
+	else if (!strcmp(argv[2], "kept"))
+		kept();
+	else if (!strcmp(argv[2], "exported"))
+		exported();
+	else if (!strcmp(argv[2], "registered") && argc > 3)
+		registered(argv[3]);
 	else if (!strcmp(argv[2], "refused") && argc > 3)
 		refused(argv[3]);
 	else

@@ -136,6 +136,7 @@ static void test_sleep(void **state)
 	char *alone[] = {"SOMASHIM_SLEEP=pools", NULL};
 	char *hip[] = {"SOMASHIM_SLEEP=pools", "SOMASHIM_BACKING=hip", NULL};
 	char *off[] = {"SOMASHIM_SLEEP=off", NULL};
+	char *all[] = {"SOMASHIM_SLEEP=all", NULL};
 	struct ss_options opt;
 
 	ss_options_read(&opt, alone, NULL);
@@ -144,6 +145,9 @@ static void test_sleep(void **state)
 	ss_options_read(&opt, hip, NULL);
 	assert_int_equal(opt.backing, SS_BACKING_HIP);
 	assert_false(opt.backing_by_sleep);
+	ss_options_read(&opt, all, NULL);
+	assert_int_equal(opt.backing, SS_BACKING_VMM);
+	assert_int_equal(opt.sleep, SS_SLEEP_ALL);
 	ss_options_read(&opt, off, NULL);
 	assert_int_equal(opt.backing, SS_BACKING_AUTO);
 	assert_false(ss_options_set(&opt, "SLEEP", "everything"));
