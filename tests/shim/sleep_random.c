@@ -639,6 +639,7 @@ static bool put_to_sleep(bool hold, bool by_command)
 			      command("sleep", own_pid(), NULL));
 	else
 		request(hold ? SS_LIVE_HOLD : SS_LIVE_NAP);
+	(void)atomic_load(&page_of_ours()->sleep.done); /* the answer came before it */
 	if (slept->error) {
 		if (strcmp(slept->why, "its pools hold no memory in use") != 0)
 			printf("not asleep: %s\n", slept->why);
