@@ -271,66 +271,68 @@ static void leaks(void)
 	CHECK(entries_of("/proc/self/task") == threads);
 	CHECK(mappings(&after) <= maps && after < before + (KEPT >> 10) / 2);
 	CHECK(whole(kept, KEPT, 1));
-	/* Another process has the turn to wake on the device, and does not go on: that costs time
+}
+
+/* Another process has the turn to wake on the device, and does not go on: that costs time
 	 * only. */
-	static void turn(void)
-	{
-		char path[256];
-		int fd;
+static void turn(void)
+{
+	char path[256];
+	int fd;
 
-		kept = block(KEPT, 1);
-		COMMAND(0, "sleep", "--hold", own_pid());
-		snprintf(path, sizeof(path), "%s/somashim-wake-%u-%s", live, (unsigned)geteuid(),
-			 page_of_ours()->figures.device[0].pci);
-		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-		CHECK(fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB));
-		COMMAND(0, "wake", own_pid());
-		CHECK(whole(kept, KEPT, 1) && !access(path, F_OK));
-		/* That process dies and leaves the file, which is nobody's turn then. */
-		close(fd);
+	kept = block(KEPT, 1);
+	COMMAND(0, "sleep", "--hold", own_pid());
+	snprintf(path, sizeof(path), "%s/somashim-wake-%u-%s", live, (unsigned)geteuid(),
+		 page_of_ours()->figures.device[0].pci);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	CHECK(fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB));
+	COMMAND(0, "wake", own_pid());
+	CHECK(whole(kept, KEPT, 1) && !access(path, F_OK));
+	/* That process dies and leaves the file, which is nobody's turn then. */
+	close(fd);
+	COMMAND(0, "sleep", own_pid());
+	CHECK(whole(kept, KEPT, 1) && access(path, F_OK));
+}
+
+/* The driver refuses calls now and then (SOMASIM_FAIL): bytes that it refused stay, and none is
+ * lost. */
+static void refused(void)
+{
+	kept = block(KEPT, 1);
+	for (int i = 0; i < 6; i++) {
 		COMMAND(0, "sleep", own_pid());
-		CHECK(whole(kept, KEPT, 1) && access(path, F_OK));
+		CHECK(whole(kept, KEPT, 1));
 	}
+}
 
-	/* The driver refuses calls now and then (SOMASIM_FAIL): bytes that it refused stay, and
-	 * none is lost. */
-	static void refused(void)
-	{
-		kept = block(KEPT, 1);
-		for (int i = 0; i < 6; i++) {
-			COMMAND(0, "sleep", own_pid());
-			CHECK(whole(kept, KEPT, 1));
-		}
-	}
-
-	int main(int argc, char **argv)
-	{
-		if (argc > 2 && !strncmp(argv[2], "exits", 5))
-			atexit(copies_at_exit);
-		sleep_test_begin(argc, argv);
-		if (!strcmp(argv[2], "idle"))
-			idle();
-		else if (!strcmp(argv[2], "idle_without_page"))
-			idle_without_page();
-		else if (!strcmp(argv[2], "forks"))
-			forks();
-		else if (!strcmp(argv[2], "exits"))
-			exits(false);
-		else if (!strcmp(argv[2], "exits_hold"))
-			exits(true);
-		else if (!strcmp(argv[2], "reset"))
-			reset();
-		else if (!strcmp(argv[2], "no_memory"))
-			no_memory();
-		else if (!strcmp(argv[2], "leaks"))
-			leaks();
-		else if (!strcmp(argv[2], "lent"))
-			lent();
-		else if (!strcmp(argv[2], "turn"))
-			turn();
-		else if (!strcmp(argv[2], "refused"))
-			refused();
-		else
-			return 9;
-		return 0;
-	}
+int main(int argc, char **argv)
+{
+	if (argc > 2 && !strncmp(argv[2], "exits", 5))
+		atexit(copies_at_exit);
+	sleep_test_begin(argc, argv);
+	if (!strcmp(argv[2], "idle"))
+		idle();
+	else if (!strcmp(argv[2], "idle_without_page"))
+		idle_without_page();
+	else if (!strcmp(argv[2], "forks"))
+		forks();
+	else if (!strcmp(argv[2], "exits"))
+		exits(false);
+	else if (!strcmp(argv[2], "exits_hold"))
+		exits(true);
+	else if (!strcmp(argv[2], "reset"))
+		reset();
+	else if (!strcmp(argv[2], "no_memory"))
+		no_memory();
+	else if (!strcmp(argv[2], "leaks"))
+		leaks();
+	else if (!strcmp(argv[2], "lent"))
+		lent();
+	else if (!strcmp(argv[2], "turn"))
+		turn();
+	else if (!strcmp(argv[2], "refused"))
+		refused();
+	else
+		return 9;
+	return 0;
+}
