@@ -170,9 +170,9 @@ static void turn(void)
 	int fd;
 
 	kept = block(KEPT, 1);
-	COMMAND(0, "sleep", "--hold", own_pid());
 	snprintf(path, sizeof(path), "%s/somashim-wake-%u-%s", live, (unsigned)geteuid(),
 		 page_of_ours()->figures.device[0].pci);
+	COMMAND(0, "sleep", "--hold", own_pid());
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	CHECK(fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB));
 	COMMAND(0, "wake", own_pid());
