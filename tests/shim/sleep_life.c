@@ -166,12 +166,12 @@ static void no_memory(void)
 /* Another process has the turn to wake on the device, and does not go on: that costs time only. */
 static void turn(void)
 {
-	char path[256];
+	char path[256], pci[32];
 	int fd;
 
 	kept = block(KEPT, 1);
-	snprintf(path, sizeof(path), "%s/somashim-wake-%u-%s", live, (unsigned)geteuid(),
-		 page_of_ours()->figures.device[0].pci);
+	OK(hipDeviceGetPCIBusId(pci, (int)sizeof(pci), 0));
+	snprintf(path, sizeof(path), "%s/somashim-wake-%u-%s", live, (unsigned)geteuid(), pci);
 	COMMAND(0, "sleep", "--hold", own_pid());
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	CHECK(fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB));
