@@ -277,13 +277,13 @@ static void leaks(void)
 	 * only. */
 static void turn(void)
 {
-	char path[256];
+	char path[256], pci[32];
 	int fd;
 
 	kept = block(KEPT, 1);
+	OK(hipDeviceGetPCIBusId(pci, (int)sizeof(pci), 0));
+	snprintf(path, sizeof(path), "%s/somashim-wake-%u-%s", live, (unsigned)geteuid(), pci);
 	COMMAND(0, "sleep", "--hold", own_pid());
-	snprintf(path, sizeof(path), "%s/somashim-wake-%u-%s", live, (unsigned)geteuid(),
-		 page_of_ours()->figures.device[0].pci);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	CHECK(fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB));
 	COMMAND(0, "wake", own_pid());

@@ -45,27 +45,37 @@ static void disk(void)
 	CHECK(!files_in(dir) && whole(p, SIZE, 1));
 }
 
-/* The machine has too little memory (a directory stands before /proc). */
-static void host_memory(void)
+/* The machine has too little memory, and then enough (a directory stands before /proc). */
+static void meminfo(const char *available)
 {
 	char path[128];
-	void *p = block(SIZE, 1);
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/proc", dir);
-	CHECK(!mkdir(path, 0700));
 	snprintf(path, sizeof(path), "%s/proc/meminfo", dir);
 	f = fopen(path, "w");
-	CHECK(f && fprintf(f, "MemTotal: 900000 kB\nMemAvailable: 530000 kB\n") > 0 && !fclose(f));
-	CHECK(!setenv("SOMASIM_KERNEL_ROOT", dir, 1));
+	CHECK(f && fprintf(f, "MemAvailable: %s kB\n", available) > 0 && !fclose(f));
+}
+
+static void host_memory(int argc, char **argv)
+{
+	char path[128];
+	void *p;
+
+	snprintf(path, sizeof(path), "%s/proc", dir);
+	CHECK(!mkdir(path, 0700) && !setenv("SOMASIM_KERNEL_ROOT", dir, 1));
+	meminfo("530000");
+	sleep_test_begin(argc, argv);
+	p = block(SIZE, 1);
 	COMMAND(1, "sleep", own_pid());
 	SAID("the machine has too little host memory");
 	CHECK(state_now() == SS_LIVE_AWAKE && whole(p, SIZE, 1));
-	CHECK(!unlink(path) && !unsetenv("SOMASIM_KERNEL_ROOT"));
-	snprintf(path, sizeof(path), "%s/proc", dir);
-	CHECK(!rmdir(path));
+	meminfo("9000000");
 	COMMAND(0, "sleep", own_pid());
 	CHECK(whole(p, SIZE, 1));
+	snprintf(path, sizeof(path), "%s/proc/meminfo", dir);
+	CHECK(!unlink(path));
+	*strrchr(path, '/') = '\0';
+	CHECK(!rmdir(path));
 }
 
 /* ---- processes that end (the child is the one that sleeps) ------------------------------- */
@@ -122,14 +132,11 @@ int main(int argc, char **argv)
 	CHECK(mkdtemp(dir));
 	if (!strcmp(argv[2], "killed") || !strcmp(argv[2], "execs")) {
 		ends(!strcmp(argv[2], "killed"), argc, argv);
+	} else if (!strcmp(argv[2], "host_memory")) {
+		host_memory(argc, argv);
 	} else {
 		sleep_test_begin(argc, argv);
-		if (!strcmp(argv[2], "disk"))
-			disk();
-		else if (!strcmp(argv[2], "host_memory"))
-			host_memory();
-		else
-			return 9;
+		disk();
 	}
 	CHECK(!rmdir(dir));
 	return 0;
