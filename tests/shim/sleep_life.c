@@ -274,7 +274,7 @@ static void leaks(void)
 }
 
 /* Another process has the turn to wake on the device, and does not go on: that costs time
-	 * only. */
+ * only. */
 static void turn(void)
 {
 	char path[256], pci[32];
