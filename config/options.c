@@ -420,7 +420,7 @@ static void warn_limit(const struct ss_amount *limit, FILE *warn)
 	}
 }
 
-/* What the user names wins over what sleep would like. */
+/* A backing that the user names wins over the one that sleep needs. */
 static void warn_sleep(const struct ss_options *opt, FILE *warn)
 {
 	if (opt->sleep == SS_SLEEP_OFF) {

@@ -255,8 +255,8 @@ static bool lacks(struct ss_asleep *a, int dev)
 	return ss_device_left(a->core, dev, &left) && left < ss_asleep_bytes(a->core, dev);
 }
 
-/* An attempt that fails half way would take memory that others need meanwhile. What is idle in the
- * pools that do not sleep is released if it must be; no device has work for which that could
+/* An attempt that fails half way would take memory that others need meanwhile. If there is no
+ * room, idle memory of pools that do not sleep is released. No device has work, so that does not
  * wait. */
 static bool has_room(struct ss_asleep *a)
 {

@@ -11,7 +11,7 @@
 
 /* Makes `err`, an error of ours, the calling thread's last error. Returns it. */
 hipError_t ss_fail(hipError_t err);
-/* What a call returns that did not pass the gate. */
+/* The error of a call that did not pass the gate. */
 hipError_t ss_gate_error(enum ss_gate gate);
 
 /* Every handler that does not fail with ss_fail() returns through this function: its call

@@ -32,8 +32,8 @@ bool ss_sleep_wait(void);
 /* As above, for as long as it takes: for a call that cannot fail for lack of memory. */
 void ss_sleep_wait_for_ever(void);
 
-/* Before a call that takes memory of a device past our pools. What the process has lent is not
- * there for itself either, since with less it could not wake. False: as above. */
+/* Before a call that takes memory of a device past our pools. Memory that the process
+ * has lent is not free for the process itself: with less it could not wake. False: as above. */
 static inline bool ss_sleep_may_take(void)
 {
 	return likely(atomic_load_explicit(&ss_sleep_state, memory_order_relaxed) <

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A file for each device beside the live pages, with a lock of the kernel. The lock ends with the
- * process that has it. Whoever ends a turn removes the file, so a file that was removed before it
- * was locked is no turn.
+ * process that has it. The end of a turn removes the file, so a lock on a file that was removed
+ * meanwhile is no turn.
  *
  * Locks: none of the process.
  */
