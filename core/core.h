@@ -323,7 +323,7 @@ typedef int ss_miss_free(void *ptr, void *native);
 int ss_hit_alloc(void **out, size_t size, void *native, struct ss_core *core, ss_miss_alloc *miss);
 int ss_hit_free(void *ptr, void *native, struct ss_core *core, ss_miss_free *miss);
 
-/* hipMalloc; size > 0. Uses only bytes of which every mark is completed. SS_ERR_NOT_READY: memory
+/* hipMalloc; size > 0. Uses only bytes of which every mark is completed. SS_ERR_WOULD_WAIT: memory
  * would have to be mapped, which would wait for streams (device_info.map_waits). */
 enum ss_status ss_alloc_classic(struct ss_core *core, int dev, size_t size, void **out);
 /* Does a wait for every known stream of its device prove that nothing uses the block any more? A

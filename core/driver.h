@@ -31,10 +31,11 @@ enum ss_status {
 	SS_ERR_NOT_READY,   /* a fence has not been reached */
 	SS_ERR_UNSUPPORTED, /* this runtime or device cannot do it */
 	SS_ERR_NO_DEVICE,
-	SS_ERR_CAPTURE, /* not legal while a capture is live */
-	SS_ERR_DEVICE,  /* wrong device for this pool or stream */
-	SS_ERR_CLASSIC, /* a hipMalloc block: free it the way hipFree does */
-	SS_ERR_FAILED,  /* the runtime refused for another reason */
+	SS_ERR_CAPTURE,    /* not legal while a capture is live */
+	SS_ERR_DEVICE,     /* wrong device for this pool or stream */
+	SS_ERR_CLASSIC,    /* a hipMalloc block: free it the way hipFree does */
+	SS_ERR_WOULD_WAIT, /* of the core alone: a map would wait for work, and must not */
+	SS_ERR_FAILED,     /* the runtime refused for another reason */
 };
 
 enum ss_backing {

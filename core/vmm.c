@@ -193,7 +193,7 @@ static enum ss_status claim_briefly(struct ss_memory *m, bool *waited)
 			if (m->map_begin(m))
 				return SS_OK;
 			ss_memory_unclaim(m);
-			return SS_ERR_NOT_READY;
+			return SS_ERR_WOULD_WAIT;
 		}
 		*waited = true;
 		if (!atomic_load(&m->sleeps) || !m->core->watch.wake)
@@ -203,7 +203,7 @@ static enum ss_status claim_briefly(struct ss_memory *m, bool *waited)
 		else
 			return SS_ERR_NOMEM;
 	}
-	return SS_ERR_NOT_READY;
+	return SS_ERR_WOULD_WAIT;
 }
 
 static enum ss_status grow_begin(struct ss_memory *m, bool *waited)

@@ -115,7 +115,7 @@ void ss_memory_touch(struct ss_memory *m, const struct ss_block *b);
  * or the device is gone. */
 static inline bool ss_refused(enum ss_status s)
 {
-	return s != SS_OK && s != SS_ERR_NOMEM && s != SS_ERR_CAPTURE && s != SS_ERR_NOT_READY &&
+	return s != SS_OK && s != SS_ERR_NOMEM && s != SS_ERR_CAPTURE && s != SS_ERR_WOULD_WAIT &&
 	       s != SS_ERR_NO_DEVICE;
 }
 
@@ -135,7 +135,7 @@ struct ss_growth {
 
 /* Adds memory so that a run of growth->size at growth->align exists, which is completed but for
  * the ranges of growth->slot in it. SS_ERR_NOMEM: the device, the limit or maxSize has no room;
- * SS_ERR_FAILED: the driver refused; SS_ERR_NOT_READY: a map would wait, which this memory must
+ * SS_ERR_FAILED: the driver refused; SS_ERR_WOULD_WAIT: a map would wait, which this memory must
  * not (map_begin); SS_ERR_NO_DEVICE: the device is being reset, or m was
  * dropped. In these cases nothing was added, but with `move` idle memory may have been released.
  * On SS_OK the caller searches again: another thread may have taken the memory, or a run may

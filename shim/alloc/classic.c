@@ -89,7 +89,7 @@ hipError_t ss_malloc(void **ptr, size_t size, bool guarded)
 	if (!ss_sleep_may_take())
 		return ss_fail(hipErrorOutOfMemory);
 	/* If the pool did not try to make room, idle memory of ours may be all that is left. */
-	if (likely(!ss_limited() && status != SS_ERR_NOT_READY))
+	if (likely(!ss_limited() && status != SS_ERR_WOULD_WAIT))
 		err = REAL(hipExtMallocWithFlags, ptr, size, hipDeviceMallocDefault);
 	else
 		err = SS_LIMITED(dev, size, *ptr,

@@ -32,6 +32,7 @@ hipError_t ss_status_error(enum ss_status status)
 		[SS_ERR_CAPTURE] = hipErrorStreamCaptureUnsupported,
 		[SS_ERR_DEVICE] = hipErrorInvalidDevice,
 		[SS_ERR_CLASSIC] = hipErrorInvalidValue,
+		[SS_ERR_WOULD_WAIT] = hipErrorOutOfMemory,
 		[SS_ERR_FAILED] = hipErrorUnknown,
 	};
 
