@@ -78,8 +78,8 @@ chosen() {
 		grep -vxe "$(names_in "${files[@]}")"
 }
 
-# Many tests sleep for most of their time, so twice as many run at once as there are cores.
-processes=$((2 * $(nproc)))
+# Many tests sleep for most of their time, so one more runs at once than there are cores.
+processes=$(($(nproc) + 1))
 
 # run DIR "SUITES" MESON_OPTIONS...
 run() {
