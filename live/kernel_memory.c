@@ -22,8 +22,7 @@ const char *ss_kernel_root(void)
 	return root ? root : "";
 }
 
-/* Reads the beginning of a file, and ends it with 0. False: the file cannot be read. */
-static bool read_file(const char *path, char *out, size_t size)
+bool ss_kernel_file(const char *path, char *out, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	ssize_t n = fd >= 0 ? read(fd, out, size - 1) : -1;
@@ -100,7 +99,8 @@ static void add_file(const char *path, struct clients *clients, struct ss_kernel
 	char text[4096], pci[32], value[64];
 	struct ss_kernel_device *d;
 
-	if (!read_file(path, text, sizeof(text)) || !value_of(text, "drm-pdev", pci, sizeof(pci)))
+	if (!ss_kernel_file(path, text, sizeof(text)) ||
+	    !value_of(text, "drm-pdev", pci, sizeof(pci)))
 		return;
 	if (value_of(text, "drm-client-id", value, sizeof(value)) &&
 	    !is_new(clients, strtoull(value, NULL, 10)))
@@ -168,16 +168,16 @@ static void add_node(const char *root, unsigned pid, unsigned node, struct ss_ke
 	struct ss_kernel_device *d;
 
 	snprintf(path, sizeof(path), "%s/sys/class/kfd/kfd/topology/nodes/%u/gpu_id", root, node);
-	if (!read_file(path, text, sizeof(text)) || !(id = strtoull(text, NULL, 10)))
+	if (!ss_kernel_file(path, text, sizeof(text)) || !(id = strtoull(text, NULL, 10)))
 		return;
 	snprintf(path, sizeof(path), "%s/sys/class/kfd/kfd/topology/nodes/%u/properties", root,
 		 node);
-	if (!read_file(path, text, sizeof(text)) || !number_of(text, "location_id", &location))
+	if (!ss_kernel_file(path, text, sizeof(text)) || !number_of(text, "location_id", &location))
 		return;
 	number_of(text, "domain", &domain);
 	snprintf(path, sizeof(path), "%s/sys/class/kfd/kfd/proc/%u/vram_%llu", root, pid,
 		 (unsigned long long)id);
-	if (!read_file(path, text, sizeof(text)))
+	if (!ss_kernel_file(path, text, sizeof(text)))
 		return;
 	uint64_t vram = strtoull(text, NULL, 10);
 	snprintf(pci, sizeof(pci), "%04x:%02x:%02x.%x", (unsigned)(domain & 0xffff),

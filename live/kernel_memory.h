@@ -7,6 +7,7 @@
 #ifndef SS_LIVE_KERNEL_MEMORY_H
 #define SS_LIVE_KERNEL_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,9 @@ struct ss_kernel_device {
  * without figures is left out. */
 size_t ss_kernel_memory(const char *root, uint32_t pid,
 			struct ss_kernel_device out[SS_KERNEL_DEVICES]);
+/* Reads the beginning of a file of /proc or /sys, and ends the text with 0. False: the file is
+ * empty, or cannot be read. */
+bool ss_kernel_file(const char *path, char *out, size_t size);
 /* The `root` of this process: SOMASIM_KERNEL_ROOT, for tests, or "". */
 const char *ss_kernel_root(void);
 

@@ -4,32 +4,19 @@
  *
  * Locks: none.
  */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "live/kernel_memory.h"
 #include "shim/sleep/host_room.h"
 
 /* Bytes that are left to others on the machine, or in the cgroup. */
 #define LEAVE_MACHINE (512ull << 20)
 #define LEAVE_CGROUP (64ull << 20)
-
-/* Reads the beginning of a file, and ends it with 0. False: it cannot be read. */
-static bool read_file(const char *path, char *out, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	ssize_t n = fd >= 0 ? read(fd, out, size - 1) : -1;
-
-	if (fd >= 0)
-		close(fd);
-	out[n > 0 ? n : 0] = '\0';
-	return n > 0;
-}
 
 /* The number behind `key` at the start of a line. False: there is none. */
 static bool value_of(const char *text, const char *key, uint64_t *out)
@@ -74,7 +61,7 @@ static bool number(const char *dir, const char *name, uint64_t *out)
 	char path[PATH_MAX], text[64];
 
 	return snprintf(path, sizeof(path), "%s/%s", dir, name) < (int)sizeof(path) &&
-	       read_file(path, text, sizeof(text)) && sscanf(text, "%" SCNu64, out) == 1;
+	       ss_kernel_file(path, text, sizeof(text)) && sscanf(text, "%" SCNu64, out) == 1;
 }
 
 /* Bytes that the cgroup in `dir` may still take. Pages of files that are not in use count as
@@ -90,7 +77,7 @@ static uint64_t room_in(const char *dir, const struct files *f)
 	if (most == UINT64_MAX || !number(dir, f->used, &used))
 		return UINT64_MAX;
 	if (snprintf(path, sizeof(path), "%s/memory.stat", dir) < (int)sizeof(path) &&
-	    read_file(path, text, sizeof(text)))
+	    ss_kernel_file(path, text, sizeof(text)))
 		(void)value_of(text, f->cache, &cache);
 	return minus(most, minus(used, cache));
 }
@@ -147,7 +134,7 @@ static uint64_t room_of_cgroups(const char *root)
 	uint64_t least = UINT64_MAX, room;
 
 	if (snprintf(path, sizeof(path), "%s/proc/self/cgroup", root) >= (int)sizeof(path) ||
-	    !read_file(path, text, sizeof(text)))
+	    !ss_kernel_file(path, text, sizeof(text)))
 		return UINT64_MAX;
 	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
 		room = room_of_line(root, line);
@@ -165,7 +152,7 @@ static uint64_t room_of_machine(const char *root)
 	uint64_t kib;
 
 	if (snprintf(path, sizeof(path), "%s/proc/meminfo", root) >= (int)sizeof(path) ||
-	    !read_file(path, text, sizeof(text)) || !value_of(text, "MemAvailable", &kib))
+	    !ss_kernel_file(path, text, sizeof(text)) || !value_of(text, "MemAvailable", &kib))
 		return UINT64_MAX;
 	return kib << 10;
 }
