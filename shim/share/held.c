@@ -28,7 +28,9 @@ SS_EXPORT hsa_status_t hsa_amd_portable_export_dmabuf(const void *ptr, size_t si
 						      uint64_t *offset);
 SS_EXPORT hsa_status_t hsa_amd_portable_export_dmabuf_v2(const void *ptr, size_t size, int *fd,
 							 uint64_t *offset, uint64_t flags);
-SS_EXPORT hsa_status_t hsa_amd_vmem_retain_alloc_handle(void *handle, void *ptr);
+/* Under a name of ours, because newer headers declare it with a type that older ones lack. */
+SS_EXPORT hsa_status_t retain_alloc_handle(void *handle,
+					   void *ptr) __asm__("hsa_amd_vmem_retain_alloc_handle");
 
 static void *find(_Atomic(void *) *found, const char *name)
 {
@@ -42,10 +44,11 @@ static void *find(_Atomic(void *) *found, const char *name)
 }
 
 /* The real call, or the error of a runtime that lacks it. */
-#define HSA_REAL(name, ...) __extension__({ \
+#define HSA_REAL_AS(function, name, ...) __extension__({ \
 	static _Atomic(void *) found_; \
-	void *real_ = find(&found_, #name); \
-	real_ ? ((__typeof__(name) *)real_)(__VA_ARGS__) : HSA_STATUS_ERROR_NOT_INITIALIZED; })
+	void *real_ = find(&found_, name); \
+	real_ ? ((__typeof__(function) *)real_)(__VA_ARGS__) : HSA_STATUS_ERROR_NOT_INITIALIZED; })
+#define HSA_REAL(name, ...) HSA_REAL_AS(name, #name, __VA_ARGS__)
 
 /* A call of the runtime's own, on behalf of one that the program made, was seen already. */
 static void stays(const void *ptr, size_t size, const char *by)
@@ -75,10 +78,10 @@ hsa_status_t hsa_amd_portable_export_dmabuf_v2(const void *ptr, size_t size, int
 	return HSA_REAL(hsa_amd_portable_export_dmabuf_v2, ptr, size, fd, offset, flags);
 }
 
-hsa_status_t hsa_amd_vmem_retain_alloc_handle(void *handle, void *ptr)
+hsa_status_t retain_alloc_handle(void *handle, void *ptr)
 {
 	stays(ptr, 1, "hsa_amd_vmem_retain_alloc_handle");
-	return HSA_REAL(hsa_amd_vmem_retain_alloc_handle, handle, ptr);
+	return HSA_REAL_AS(retain_alloc_handle, "hsa_amd_vmem_retain_alloc_handle", handle, ptr);
 }
 
 /* UCX calls this with the base that hsa_amd_pointer_info reports, and so does HIP. With an address
