@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What sleep and wake cost, and how much memory comes back. A pool on virtual memory is filled with
+ * The cost of sleep and wake, and the memory that comes back. A pool on virtual memory is filled with
  * blocks of many sizes, a third of which are freed, and put to sleep and woken by the core and the
  * store, on the runtime that is linked; no preload. Exit status 1: less than 0.99 of what was held
  * came back by the device's own figure, or contents were wrong.

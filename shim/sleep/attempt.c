@@ -59,11 +59,19 @@ static bool look_again(struct ss_deadline *d)
 	return true;
 }
 
+/* A device that the process has not used has nothing to do, and a call would begin to use it. */
+static bool is_busy(int dev)
+{
+	return ss_rocm_uses_device(dev) && ss_device_ask_busy(ss_core, dev);
+}
+
 static bool synchronize(int dev)
 {
 	struct ss_token t;
 	hipError_t err;
 
+	if (!ss_rocm_uses_device(dev))
+		return true;
 	if (REAL(hipSetDevice, dev) != hipSuccess)
 		return false;
 	t = ss_device_sync_begin(ss_core, dev);
@@ -91,7 +99,7 @@ static bool settle(unsigned hold_ms, struct ss_live_slept *out)
 		return false;
 	}
 	for (int dev = 0; dev < ss_rocm_devices; dev++) {
-		while (ss_rocm_uses_device(dev) && ss_device_ask_busy(ss_core, dev)) {
+		while (is_busy(dev)) {
 			if (!look_again(&d)) {
 				snprintf(out->why, sizeof(out->why),
 					 "device %d is at work all the time", dev);
@@ -100,7 +108,7 @@ static bool settle(unsigned hold_ms, struct ss_live_slept *out)
 		}
 	}
 	for (int dev = 0; dev < ss_rocm_devices; dev++) {
-		if (ss_rocm_uses_device(dev) && !synchronize(dev)) {
+		if (!synchronize(dev)) {
 			snprintf(out->why, sizeof(out->why), "device %d cannot be synchronized",
 				 dev);
 			return false;
@@ -114,7 +122,7 @@ bool ss_attempt_would_wait(void)
 	if (ss_gate_any_inside() || ss_capture_live())
 		return true;
 	for (int dev = 0; dev < ss_rocm_devices; dev++)
-		if (ss_rocm_uses_device(dev) && ss_device_ask_busy(ss_core, dev))
+		if (is_busy(dev))
 			return true;
 	return false;
 }

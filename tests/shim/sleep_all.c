@@ -51,7 +51,7 @@ static void contents(void)
 	COMMAND(0, "sleep", "--hold", own_pid());
 	COMMAND(0, "wake", own_pid());
 	CHECK(whole(p, SIZE, 3) && whole(q, SIZE, 2));
-	/* What is lost: such a block has no handle, and the program sees it at once. */
+	/* The price: such a block has no handle, and the program sees that at once. */
 	GIVES(hipErrorInvalidValue, hipIpcGetMemHandle(&handle, p));
 	CHECK(hipGetLastError() == hipErrorInvalidValue && whole(p, SIZE, 3));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What happens to a process that sleeps: it is idle for long, forks, ends, resets a device, or
+ * The life of a process that sleeps: it is idle for long, forks, ends, resets a device, or
  * finds no memory to wake with.
  *
  *   shim_sleep_life SOMASHIM CASE
