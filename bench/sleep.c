@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The cost of sleep and wake, and the memory that comes back. A pool on virtual memory is filled with
- * blocks of many sizes, a third of which are freed, and put to sleep and woken by the core and the
- * store, on the runtime that is linked; no preload. Exit status 1: less than 0.99 of what was held
- * came back by the device's own figure, or contents were wrong.
+ * The cost of sleep and wake, and the memory that comes back. A pool on virtual memory is filled
+ * with blocks of many sizes, a third of which are freed, and put to sleep and woken by the core and
+ * the store, on the runtime that is linked; no preload. Exit status 1: less than 0.99 of what was
+ * held came back by the device's own figure, or contents were wrong.
  *   sleep [--mib N] [--store DIR] [--times N] [--seed N]
  */
 #include <stdlib.h>

@@ -74,8 +74,10 @@ bool ss_chunk_release(struct ss_memory *m, struct ss_chunk *c)
 {
 	if (SS_DRIVE_FREE(m, chunk_release, c->handle, c->size) != SS_OK) {
 		/* The chunk stays reserved, and counts against the limit. */
+		pthread_mutex_lock(&m->lock);
 		c->next = m->vmm->unreleased;
 		m->vmm->unreleased = c;
+		pthread_mutex_unlock(&m->lock);
 		return false;
 	}
 	pthread_mutex_lock(&m->lock);
@@ -378,10 +380,12 @@ uint64_t ss_chunks_retry(struct ss_memory *m, bool may_unmap, bool *opened)
 	*opened = false;
 	if (!v)
 		return 0;
+	pthread_mutex_lock(&m->lock);
 	stuck = v->stuck;
 	list = v->unreleased;
 	v->stuck = NULL;
 	v->unreleased = NULL;
+	pthread_mutex_unlock(&m->lock);
 	while ((b = stuck)) {
 		enum ss_block_state is = unstick(m, b, may_unmap, &list);
 

@@ -35,9 +35,9 @@ struct ss_vmm {
 	uint32_t chunks;
 	bool aside;  /* memory that was set aside is still mapped in it */
 	bool to_all; /* every device has access, and gets it to later memory */
-	/* Retried later; changed by the thread that has claimed the memory. Chunks that the
-	 * driver refused to release, by ->next. Gaps that it refused to map, open or unmap, by
-	 * ->right: they are marked `exported`, which keeps them out of the index. */
+	/* Retried later; changed under the lock by the thread that has claimed the memory. Chunks
+	 * that the driver refused to release, by ->next. Gaps that it refused to map, open or
+	 * unmap, by ->right: they are marked `exported`, which keeps them out of the index. */
 	struct ss_chunk *unreleased;
 	struct ss_block *stuck;
 };
