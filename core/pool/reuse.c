@@ -203,15 +203,7 @@ enum ss_next ss_step_own(struct ss_request *r)
 /* Does only the asking stream use the pool? Then the rest of this file has nothing to find. */
 static bool is_alone(const struct ss_request *r)
 {
-	struct ss_pool *pool = r->pool;
-	bool none;
-
-	if (!r->shelf || r->shelf->set->count != 1)
-		return false;
-	ss_pool_lock(pool);
-	none = !pool->all.oldest;
-	ss_pool_unlock(pool);
-	return none;
+	return r->shelf && r->shelf->set->count == 1 && !atomic_load(&r->pool->all.bytes);
 }
 
 /* Of a thousand streams with an open fence most have not reached it, so only a few are polled. */
