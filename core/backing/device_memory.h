@@ -38,7 +38,7 @@ struct ss_device_memory {
 	} chunks, exports;
 };
 
-/* Addresses that are reserved although their memory was released (unmapped.c). */
+/* Addresses that are reserved although their memory was released (guard.c). */
 struct ss_gone {
 	void *va;
 	uint64_t size;
@@ -64,8 +64,6 @@ bool ss_devices_init(struct ss_core *core);
 void ss_devices_finish(struct ss_core *core);
 
 void ss_guards_init(struct ss_guards *k);
-/* The addresses belong to no segment from now on. No lock held. */
-void ss_unmapped_add(struct ss_core *core, int dev, void *va, uint64_t size);
 /* No other thread uses the core. */
 void ss_guards_finish(struct ss_core *core);
 
