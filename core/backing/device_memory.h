@@ -103,9 +103,10 @@ bool ss_device_roomy(struct ss_core *core, int dev, uint64_t more);
  * is not asked. No lock held. */
 bool ss_device_lacks(struct ss_core *core, int dev, uint64_t bytes);
 
-/* A pair around every call that takes memory of the device. False: the device is being reset, or
- * m was dropped. */
-bool ss_growth_begin(struct ss_memory *m);
+/* A pair around every call that takes memory of the device. The second is called only if the first
+ * returns SS_OK. SS_ERR_NO_DEVICE: the device is being reset, or m was dropped; SS_ERR_NOMEM: the
+ * process sleeps, and does not wake. No lock held. */
+enum ss_status ss_growth_begin(struct ss_memory *m);
 void ss_growth_end(struct ss_memory *m);
 /* A pair around a reset of dev: no pool of it grows meanwhile. The first waits for threads that
  * are taking memory now. No lock held. */
