@@ -193,13 +193,13 @@ void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool thresho
 void ss_distrust(struct ss_core *core);
 bool ss_distrusted(const struct ss_core *core);
 /* Around a host function, on the thread that calls it. Meanwhile no allocation waits for pending
- * frees unless memory is short (pool/bounded_wait.c). */
+ * frees unless memory is short (pool/growth_wait.c). */
 void ss_host_function_begin(void);
 void ss_host_function_end(void);
 /* Around a call that enqueues anything else that may need the host on tl: a wait for a value, a
  * graph with such a node, a host function that does not report itself. From the begin until the
  * work is known to have completed, no allocation waits for pending frees unless memory is short
- * (pool/bounded_wait.c). `ok`: the call succeeded. tl NULL: on a stream that has no timeline. */
+ * (pool/growth_wait.c). `ok`: the call succeeded. tl NULL: on a stream that has no timeline. */
 void ss_host_begin(struct ss_core *core);
 void ss_host_end(struct ss_core *core, struct ss_timeline *tl, bool ok);
 

@@ -148,7 +148,7 @@ struct ss_driver {
 	void (*pause)(void *ctx);
 	/* Sleeps for about `us` microseconds and returns how many it took, at least as many, so
 	 * that naps add up though the clock may stand still. NULL: an allocation
-	 * waits for pending frees only when memory is out (pool/bounded_wait.c). */
+	 * waits for pending frees only when memory is out (pool/growth_wait.c). */
 	uint64_t (*nap)(void *ctx, unsigned us);
 };
 

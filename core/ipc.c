@@ -157,21 +157,9 @@ static struct ss_segment *find_over(struct ss_pool *pool, bool kept)
 	return seg;
 }
 
-/* Keeps a segment that the driver refused to release. It is not handed out. Pool lock held. */
-static void put_back(struct ss_pool *pool, void *native, uint64_t size, uint64_t serial,
-		     void *chunk, uint64_t *when)
-{
-	struct ss_segment *seg = ss_segment_attach(&pool->mem, native, size, chunk, when);
-
-	if (!seg)
-		return;
-	seg->serial = serial;
-	ss_segment_first(ss_core_of(pool), seg)->exported = true;
-	atomic_fetch_add(&pool->kept, seg->size);
-}
-
-/* Takes the segment, of which nothing is in use, out of the pool. Pool lock held. */
-static uint64_t detach(struct ss_pool *pool, struct ss_segment *seg)
+/* Takes the blocks of the segment, of which nothing is in use, out of the pool's figures and
+ * indexes. Pool lock held. */
+static void empty(struct ss_pool *pool, const struct ss_segment *seg)
 {
 	struct ss_core *core = ss_core_of(pool);
 
@@ -180,51 +168,30 @@ static uint64_t detach(struct ss_pool *pool, struct ss_segment *seg)
 			atomic_fetch_sub(&pool->kept, b->size);
 		else
 			ss_completed_remove(&pool->mem, b);
-	return ss_segment_detach(&pool->mem, seg);
 }
 
 uint64_t ss_ipc_release(struct ss_pool *pool, bool all)
 {
 	struct ss_core *core = ss_core_of(pool);
 	struct ss_memory *m = &pool->mem;
+	enum ss_released is = SS_RELEASED;
+	uint64_t given = 0, size, usable;
 	struct ss_segment *seg;
-	uint64_t given = 0, when = 0;
 
 	if (!atomic_load(&pool->kept))
 		return 0;
 	ss_releasing_begin(core, m->dev);
 	ss_pool_lock(pool);
 	ss_reclaim_all(pool);
-	while ((seg = find_over(pool, !all && ss_retention_exports(m)))) {
-		uint64_t size = seg->native_size, serial = seg->serial;
-		void *native = seg->native, *chunk = seg->chunk;
-		struct ss_witness w;
-		enum ss_status s;
-
-		when = detach(pool, seg);
-		ss_pool_unlock(pool);
-		ss_memory_record(m, when, SS_TRACE_SEGMENT_FREE, (uintptr_t)native, size, 0);
-		ss_retention_begin(m, &w);
-		w.reserved += size;
-		s = ss_segment_return(m, native, size, chunk);
-		if (s == SS_OK) {
-			ss_cap_return(m, size);
-			if (!chunk)
-				ss_retention_exports_end(m, &w, size);
-		}
-		ss_pool_lock(pool);
-		if (s != SS_OK) {
-			when = 0;
-			put_back(pool, native, size, serial, chunk, &when);
-			ss_pool_unlock(pool);
-			if (when)
-				ss_memory_record(m, when, SS_TRACE_SEGMENT_ALLOC, (uintptr_t)native,
-						 size, 0);
-			ss_releasing_end(core, m->dev, given);
-			return given;
-		}
-		given += size;
-		m->released_bytes += size;
+	while (is == SS_RELEASED && (seg = find_over(pool, !all && ss_retention_exports(m)))) {
+		size = seg->native_size;
+		usable = seg->size;
+		empty(pool, seg);
+		is = ss_segment_release(m, seg, true);
+		given += is == SS_RELEASED ? size : 0;
+		/* The pool keeps a segment that the driver refused, and hands it out no more. */
+		if (is == SS_REFUSED)
+			atomic_fetch_add(&pool->kept, usable);
 	}
 	ss_pool_unlock(pool);
 	ss_releasing_end(core, m->dev, given);

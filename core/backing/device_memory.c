@@ -130,16 +130,20 @@ bool ss_device_low(struct ss_core *core, int dev)
 	return atomic_load_explicit(&ss_device_memory(core, dev)->low, memory_order_relaxed);
 }
 
-/* Either this thread sees the reset, or the reset sees this thread. */
-bool ss_growth_begin(struct ss_memory *m)
+enum ss_status ss_growth_begin(struct ss_memory *m)
 {
 	struct ss_device_memory *d = ss_device_memory(m->core, m->dev);
 
+	/* Memory that this process has lent is not free for the process itself: with less memory
+	 * it could not wake. So a thread that takes memory waits until the process is awake. */
+	if (atomic_load(&d->asleep) && m->core->watch.wake && !m->core->watch.wake())
+		return SS_ERR_NOMEM;
+	/* Either this thread sees the reset, or the reset sees this thread. */
 	atomic_fetch_add(&d->growing, 1);
 	if (!atomic_load(&d->resets) && !atomic_load(&m->dropped))
-		return true;
+		return SS_OK;
 	ss_growth_end(m);
-	return false;
+	return SS_ERR_NO_DEVICE;
 }
 
 void ss_growth_end(struct ss_memory *m)

@@ -38,7 +38,7 @@ struct ss_device_memory {
 	} chunks, exports;
 };
 
-/* Addresses that are reserved although their memory was released (unmapped.c). */
+/* Addresses that are reserved although their memory was released (guard.c). */
 struct ss_gone {
 	void *va;
 	uint64_t size;
@@ -64,8 +64,6 @@ bool ss_devices_init(struct ss_core *core);
 void ss_devices_finish(struct ss_core *core);
 
 void ss_guards_init(struct ss_guards *k);
-/* The addresses belong to no segment from now on. No lock held. */
-void ss_unmapped_add(struct ss_core *core, int dev, void *va, uint64_t size);
 /* No other thread uses the core. */
 void ss_guards_finish(struct ss_core *core);
 
@@ -105,9 +103,10 @@ bool ss_device_roomy(struct ss_core *core, int dev, uint64_t more);
  * is not asked. No lock held. */
 bool ss_device_lacks(struct ss_core *core, int dev, uint64_t bytes);
 
-/* A pair around every call that takes memory of the device. False: the device is being reset, or
- * m was dropped. */
-bool ss_growth_begin(struct ss_memory *m);
+/* A pair around every call that takes memory of the device. The second is called only if the first
+ * returns SS_OK. SS_ERR_NO_DEVICE: the device is being reset, or m was dropped; SS_ERR_NOMEM: the
+ * process sleeps, and does not wake. No lock held. */
+enum ss_status ss_growth_begin(struct ss_memory *m);
 void ss_growth_end(struct ss_memory *m);
 /* A pair around a reset of dev: no pool of it grows meanwhile. The first waits for threads that
  * are taking memory now. No lock held. */

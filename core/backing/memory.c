@@ -61,24 +61,14 @@ void ss_memory_drop(struct ss_memory *m, enum ss_drop how)
 	ss_segments_drop(m, how);
 }
 
-/* Memory that this process has lent is not free for the process itself: with less memory it could
- * not wake. So a thread that takes memory waits until the process is awake. */
-static bool wait_awake(struct ss_memory *m)
-{
-	return !atomic_load(&ss_device_memory(m->core, m->dev)->asleep) || !m->core->watch.wake ||
-	       m->core->watch.wake();
-}
-
 enum ss_status ss_memory_grow(struct ss_memory *m, const struct ss_growth *growth)
 {
 	bool vmm = m->backing == SS_BACKING_VMM;
-	enum ss_status s;
+	enum ss_status s = ss_growth_begin(m);
 	uint64_t asked;
 
-	if (!wait_awake(m))
-		return SS_ERR_NOMEM;
-	if (!ss_growth_begin(m))
-		return SS_ERR_NO_DEVICE;
+	if (s != SS_OK)
+		return s;
 	asked = ss_headroom_before(m, growth->size);
 	s = vmm ? ss_vmm_grow(m, growth) : ss_segments_grow(m, growth);
 	/* There were no addresses, or the driver maps nothing. */
@@ -104,12 +94,10 @@ uint64_t ss_memory_short(struct ss_memory *m, const struct ss_growth *growth)
 
 enum ss_status ss_memory_add_whole(struct ss_memory *m, uint64_t size, bool free)
 {
-	enum ss_status s;
+	enum ss_status s = ss_growth_begin(m);
 
-	if (!wait_awake(m))
-		return SS_ERR_NOMEM;
-	if (!ss_growth_begin(m))
-		return SS_ERR_NO_DEVICE;
+	if (s != SS_OK)
+		return s;
 	(void)ss_headroom_before(m, size);
 	if (free)
 		ss_segments_make_room(m, size, size, false);
@@ -128,10 +116,9 @@ enum ss_status ss_memory_add_guarded(struct ss_memory *m, uint64_t bytes, struct
 
 	if (!m->core->info[m->dev].chunk_bytes)
 		return SS_ERR_UNSUPPORTED;
-	if (!wait_awake(m))
-		return SS_ERR_NOMEM;
-	if (!ss_growth_begin(m))
-		return SS_ERR_NO_DEVICE;
+	s = ss_growth_begin(m);
+	if (s != SS_OK)
+		return s;
 	asked = ss_headroom_before(m, bytes);
 	s = ss_guard_add(m, bytes, out);
 	if (s == SS_OK)

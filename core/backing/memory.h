@@ -189,21 +189,19 @@ bool ss_memory_owes(const struct ss_memory *m);
  * from those that m->keep protects. 0 on vmm, where chunks move instead. Lock held. */
 uint64_t ss_memory_releasable(struct ss_memory *m, uint64_t want);
 
-/* ---- one segment: segment.c. Lock held. --------------------------------------- */
+/* ---- one segment: segment.c ----------------------------------------------------- */
 
-/* Takes seg out of all tables, before it is released to the driver: afterwards its addresses may
- * have another owner. No block of it is in an index or held by a thread. Its bytes are no longer
- * reserved, but count against the limit until ss_cap_return. Returns the time for
- * ss_memory_record(). */
-uint64_t ss_segment_detach(struct ss_memory *m, struct ss_segment *seg);
-/* Releases the memory of a segment, which was detached, to the driver; `chunk` is seg->chunk. No
- * lock held. */
-enum ss_status ss_segment_return(struct ss_memory *m, void *native, uint64_t size, void *chunk);
-/* Makes a segment of the driver's memory, guarded if `chunk` is set. The segment counts as
- * reserved; it is one block in state GAP. *when: for ss_memory_record(). NULL: host memory is
- * out. */
-struct ss_segment *ss_segment_attach(struct ss_memory *m, void *native, uint64_t size, void *chunk,
-				     uint64_t *when);
+/* The result of ss_segment_release(). */
+enum ss_released {
+	SS_RELEASED,
+	SS_REFUSED, /* by the driver: the pool has the segment again */
+	SS_LOST     /* by the driver, and host memory is out: the pool cannot keep it */
+};
+/* Releases a segment to the driver. No block of it is live, in an index, or held by a thread. If
+ * the driver refuses, the segment is a completed range, or, if it was `exported`, one exported
+ * block in state GAP with the serial number as before. Of an exported segment it is watched whether
+ * the device gets the memory back. Lock held, but dropped meanwhile. */
+enum ss_released ss_segment_release(struct ss_memory *m, struct ss_segment *seg, bool exported);
 /* Records a change of memory at `base`; `flags` are SS_TRACE_S_*. No lock held. */
 static inline void ss_memory_record(struct ss_memory *m, uint64_t when, enum ss_trace_kind kind,
 				    uint64_t base, uint64_t size, unsigned flags)

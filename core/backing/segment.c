@@ -28,7 +28,10 @@ void ss_segment_unlink(struct ss_memory *m, struct ss_segment *seg)
 	atomic_fetch_add(&m->forgotten, 1);
 }
 
-uint64_t ss_segment_detach(struct ss_memory *m, struct ss_segment *seg)
+/* Takes seg out of all tables, before it is released to the driver: afterwards its addresses may
+ * have another owner. Its bytes are no longer reserved, but count against the limit until
+ * ss_cap_return. Returns the time for ss_memory_record(). Lock held. */
+static uint64_t detach(struct ss_memory *m, struct ss_segment *seg)
 {
 	uint64_t size = seg->native_size;
 
@@ -37,8 +40,11 @@ uint64_t ss_segment_detach(struct ss_memory *m, struct ss_segment *seg)
 	return ss_reserved_add(m, -size);
 }
 
-struct ss_segment *ss_segment_attach(struct ss_memory *m, void *native, uint64_t size, void *chunk,
-				     uint64_t *when)
+/* Makes a segment of the driver's memory, guarded if `chunk` is set. The segment counts as
+ * reserved; it is one block in state GAP. *when: for ss_memory_record(). NULL: host memory is
+ * out. Lock held. */
+static struct ss_segment *attach(struct ss_memory *m, void *native, uint64_t size, void *chunk,
+				 uint64_t *when)
 {
 	uint64_t base = ss_round((uintptr_t)native, SS_FRAME);
 	uint64_t end = ((uintptr_t)native + size) & ~(SS_FRAME - 1);
@@ -56,7 +62,7 @@ struct ss_segment *ss_segment_attach(struct ss_memory *m, void *native, uint64_t
 	return seg;
 }
 
-enum ss_status ss_segment_return(struct ss_memory *m, void *native, uint64_t size, void *chunk)
+static enum ss_status return_memory(struct ss_memory *m, void *native, uint64_t size, void *chunk)
 {
 	return chunk ? ss_guard_return(m, native, size, chunk) :
 		       SS_DRIVE_FREE(m, segment_free, m->backing, native, size);
@@ -117,7 +123,7 @@ enum ss_status ss_segment_enter(struct ss_memory *m, void *native, uint64_t size
 		s = open_segment(m, native, size, chunk);
 		pthread_mutex_lock(&m->lock);
 	}
-	if (s == SS_OK && !(*out = ss_segment_attach(m, native, size, chunk, &when)))
+	if (s == SS_OK && !(*out = attach(m, native, size, chunk, &when)))
 		s = SS_ERR_FAILED;
 	m->grown += s == SS_OK;
 	if (s == SS_OK && !chunk)
@@ -213,40 +219,58 @@ static struct ss_segment *victim(struct ss_memory *m, uint64_t target, uint64_t 
 	return best;
 }
 
+enum ss_released ss_segment_release(struct ss_memory *m, struct ss_segment *seg, bool exported)
+{
+	void *native = seg->native, *chunk = seg->chunk;
+	uint64_t size = seg->native_size, serial = seg->serial, when = detach(m, seg);
+	struct ss_witness w = {0};
+	enum ss_status s;
+
+	pthread_mutex_unlock(&m->lock);
+	ss_memory_record(m, when, SS_TRACE_SEGMENT_FREE, (uintptr_t)native, size, 0);
+	if (exported) {
+		ss_retention_begin(m, &w);
+		w.reserved += size;
+	}
+	s = return_memory(m, native, size, chunk);
+	if (s == SS_OK)
+		ss_cap_return(m, size);
+	if (s == SS_OK && exported && !chunk)
+		ss_retention_exports_end(m, &w, size);
+	pthread_mutex_lock(&m->lock);
+	if (s == SS_OK) {
+		m->released_bytes += size;
+		return SS_RELEASED;
+	}
+	seg = attach(m, native, size, chunk, &when);
+	if (!seg)
+		return SS_LOST;
+	if (exported) {
+		seg->serial = serial;
+		ss_segment_first(m->core, seg)->exported = true;
+	} else {
+		ss_completed_insert(m, ss_segment_first(m->core, seg));
+	}
+	pthread_mutex_unlock(&m->lock);
+	ss_memory_record(m, when, SS_TRACE_SEGMENT_ALLOC, (uintptr_t)native, size, 0);
+	pthread_mutex_lock(&m->lock);
+	return SS_REFUSED;
+}
+
 uint64_t ss_segments_release(struct ss_memory *m, uint64_t target, uint64_t floor,
 			     uint64_t older_than)
 {
-	struct ss_core *core = m->core;
-	uint64_t given = ss_unreturned_retry(m);
+	uint64_t given = ss_unreturned_retry(m), size;
 	struct ss_segment *seg;
+	bool released = true;
 
 	pthread_mutex_lock(&m->lock);
-	while (atomic_load(&m->reserved) > target && (seg = victim(m, target, floor, older_than))) {
-		void *native = seg->native;
-		uint64_t size = seg->native_size, when;
-		enum ss_status s;
-
-		ss_completed_remove(m, ss_segment_first(core, seg));
-		when = ss_segment_detach(m, seg);
-		pthread_mutex_unlock(&m->lock);
-		ss_memory_record(m, when, SS_TRACE_SEGMENT_FREE, (uintptr_t)native, size, 0);
-		s = SS_DRIVE_FREE(m, segment_free, m->backing, native, size);
-		pthread_mutex_lock(&m->lock);
-		if (s == SS_OK) {
-			given += size;
-			m->released_bytes += size;
-			ss_cap_return(m, size);
-			continue;
-		}
-		/* The driver refused the segment, so the pool keeps it. */
-		seg = ss_segment_attach(m, native, size, NULL, &when);
-		if (seg)
-			ss_completed_insert(m, ss_segment_first(core, seg));
-		pthread_mutex_unlock(&m->lock);
-		if (seg)
-			ss_memory_record(m, when, SS_TRACE_SEGMENT_ALLOC, (uintptr_t)native, size,
-					 0);
-		return given;
+	while (released && atomic_load(&m->reserved) > target &&
+	       (seg = victim(m, target, floor, older_than))) {
+		size = seg->native_size;
+		ss_completed_remove(m, ss_segment_first(m->core, seg));
+		released = ss_segment_release(m, seg, false) == SS_RELEASED;
+		given += released ? size : 0;
 	}
 	pthread_mutex_unlock(&m->lock);
 	return given;
@@ -319,13 +343,13 @@ void ss_segments_drop(struct ss_memory *m, enum ss_drop how)
 	pthread_mutex_lock(&m->lock);
 	while ((seg = m->segments)) {
 		void *native = seg->native, *chunk = seg->chunk;
-		uint64_t size = seg->native_size, when = ss_segment_detach(m, seg);
+		uint64_t size = seg->native_size, when = detach(m, seg);
 
 		ss_cap_return(m, size);
 		pthread_mutex_unlock(&m->lock);
 		ss_memory_record(m, when, SS_TRACE_SEGMENT_FREE, (uintptr_t)native, size, 0);
 		if (chunk ? how != SS_DROP_FORGET : own)
-			(void)ss_segment_return(m, native, size, chunk);
+			(void)return_memory(m, native, size, chunk);
 		pthread_mutex_lock(&m->lock);
 	}
 	pthread_mutex_unlock(&m->lock);

@@ -9,6 +9,8 @@
  * their order. A mark needs no memory. If there is no memory for the snapshot, a later snapshot
  * closes the mark, and covers at least as much.
  *
+ * A stream of another device counts while it has access to the memory, or has used it (visits).
+ *
  * Locks: order->lock.
  */
 #include <stdlib.h>
@@ -235,6 +237,30 @@ uint64_t ss_all_expected(struct ss_core *core, int dev)
 	pthread_mutex_unlock(&o->lock);
 	return n;
 }
+
+/* ---- streams of other devices --------------------------------------------------- */
+
+uint64_t ss_order_visited(const struct ss_core *core)
+{
+	return atomic_load(&core->order->visited);
+}
+
+void ss_order_visit(struct ss_core *core, struct ss_timeline *tl, uint64_t bits)
+{
+	struct ss_order *o = core->order;
+
+	bits &= ~(1ull << tl->dev);
+	if (!(bits & ~atomic_load(&tl->visits)))
+		return;
+	/* The lock makes a snapshot see all of the change or none of it. And a reader of
+	 * the second set relies on the first. */
+	pthread_mutex_lock(&o->lock);
+	atomic_fetch_or(&o->visited, bits);
+	atomic_fetch_or(&tl->visits, bits);
+	pthread_mutex_unlock(&o->lock);
+}
+
+/* ---- the end of the core ---------------------------------------------------------- */
 
 void ss_all_finish(struct ss_order *o)
 {

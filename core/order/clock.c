@@ -91,6 +91,23 @@ void ss_clock_raise(struct ss_timeline *x, const struct ss_clock *from, uint32_t
 	atomic_store_explicit(&x->version, ss_version(x) + 1, memory_order_release);
 }
 
+/* ---- marks, for the layers above ---------------------------------------------- */
+
+struct ss_mark ss_timeline_mark(struct ss_timeline *tl)
+{
+	return (struct ss_mark){ss_timeline_slot(tl), ss_timeline_now(tl)};
+}
+
+bool ss_timeline_after(struct ss_core *core, struct ss_timeline *tl, const struct ss_mark *mark)
+{
+	bool saw;
+
+	ss_spin_lock(&tl->lock);
+	saw = mark->slot != ss_timeline_slot(tl) && ss_clock_get(tl->saw, mark->slot) >= mark->n;
+	ss_spin_unlock(&tl->lock);
+	return saw || ss_mark_reached(core, mark->slot, mark->n, true);
+}
+
 /* ---- completed positions ----------------------------------------------------- */
 
 void ss_complete(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,

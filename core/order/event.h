@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One event: event.c (the table of events), watched.c (the watched calls).
+ * One event: event.c has the table of events, watched.h the usual case of the watched calls.
  *
  * Every watched call is a pair around the real one. `begin` reads positions, so blocks that are
  * freed while the real call runs lie above them. `end` grants the positions if the call succeeded.

@@ -94,8 +94,8 @@ static void complete(struct ss_core *core, const struct ss_positions *s)
 
 /* Are the streams from `first` to `end` idle? If not, *busy says that a fence was recorded which
  * will show it. */
-static bool part_at_end(struct ss_core *core, struct ss_seen *first, const struct ss_seen *end,
-			enum ss_fence_how how, unsigned *looks, bool *busy)
+static bool all_idle(struct ss_core *core, struct ss_seen *first, const struct ss_seen *end,
+		     enum ss_fence_how how, unsigned *looks, bool *busy)
 {
 	for (struct ss_seen *a = first; a < end; a++) {
 		a->idle = ss_stream_record_and_ask(core, a->tl);
@@ -119,8 +119,8 @@ static bool idle(struct ss_core *core, int dev, enum ss_who who, bool *busy)
 	/* The null stream comes last, and only when every other stream is idle. Then a fence on
 	 * it joins no pending work. */
 	idle = s && !unlisted(core, dev) &&
-	       part_at_end(core, s->at, s->at + s->others, how, &looks, busy) &&
-	       part_at_end(core, s->at + s->others, s->at + s->count, how, &looks, busy);
+	       all_idle(core, s->at, s->at + s->others, how, &looks, busy) &&
+	       all_idle(core, s->at + s->others, s->at + s->count, how, &looks, busy);
 	if (idle)
 		complete(core, s);
 	free(s);
@@ -139,7 +139,7 @@ bool ss_null_record_and_ask(struct ss_core *core, int dev, bool *busy)
 	return idle(core, dev, SS_WHO_JOINED, busy);
 }
 
-static bool at_end(struct ss_core *core, struct ss_timeline *tl)
+static bool is_idle(struct ss_core *core, struct ss_timeline *tl)
 {
 	return ss_stream_ask(core, tl) == SS_OK;
 }
@@ -162,7 +162,7 @@ static bool can_ask(struct ss_core *core, struct ss_timeline *tl)
 static struct ss_timeline *first_busy(struct ss_core *core, const struct ss_positions *s)
 {
 	for (uint32_t i = 0; i < s->count; i++)
-		if (!at_end(core, s->at[i].tl))
+		if (!is_idle(core, s->at[i].tl))
 			return s->at[i].tl;
 	complete(core, s);
 	return NULL;
@@ -180,7 +180,7 @@ bool ss_device_ask(struct ss_core *core, int dev, struct ss_timeline **busy)
 	s = ss_positions_take(core, dev, SS_WHO_ALL);
 	listed = s && !unlisted(core, dev);
 	/* The stream that was busy lately probably still is. */
-	if (listed && last && atomic_load(&last->alive) && last->dev == dev && !at_end(core, last))
+	if (listed && last && atomic_load(&last->alive) && last->dev == dev && !is_idle(core, last))
 		*busy = last;
 	else if (listed)
 		*busy = first_busy(core, s);
@@ -197,7 +197,7 @@ bool ss_joined_idle(struct ss_core *core)
 
 		idle = s && !unlisted(core, dev);
 		for (uint32_t i = 0; idle && i < s->count; i++)
-			idle = at_end(core, s->at[i].tl);
+			idle = is_idle(core, s->at[i].tl);
 		free(s);
 	}
 	return idle;
@@ -230,7 +230,7 @@ bool ss_device_ask_busy(struct ss_core *core, int dev)
 	s = ss_positions_take(core, dev, SS_WHO_ALL);
 	/* The null stream is not queried if others are busy, since it may have joined them. */
 	for (uint32_t i = 0; s && i < s->count && !(others && i == s->others); i++)
-		if (!at_end(core, s->at[i].tl)) {
+		if (!is_idle(core, s->at[i].tl)) {
 			others = true;
 			busy |= can_ask(core, s->at[i].tl);
 		}

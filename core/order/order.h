@@ -71,10 +71,6 @@ static inline void ss_uncover(struct ss_timeline *tl)
 		atomic_store_explicit(&ss_progress(tl)->uncovered, 1, memory_order_relaxed);
 }
 
-/* The timeline of a slot that has been used. A slot is never freed, but may become another
- * stream's. */
-struct ss_timeline *ss_slot(struct ss_core *core, uint32_t slot);
-bool ss_timeline_alive(const struct ss_timeline *tl);
 /* Has mark n of the timeline been reached? `any`: by any knowledge; else only if the application
  * itself has synchronized with it. */
 bool ss_mark_reached(struct ss_core *core, uint32_t slot, uint64_t n, bool any);

@@ -12,11 +12,6 @@
 #include "core/order/timeline.h"
 #include "trace/writer.h"
 
-struct ss_timeline *ss_slot(struct ss_core *core, uint32_t slot)
-{
-	return core->order->slots[slot];
-}
-
 uint32_t ss_order_slots(const struct ss_core *core)
 {
 	return atomic_load_explicit(&core->order->slot_count, memory_order_acquire);
@@ -235,11 +230,6 @@ enum ss_timeline_kind ss_timeline_kind(const struct ss_timeline *tl)
 void *ss_timeline_native(const struct ss_timeline *tl)
 {
 	return atomic_load_explicit(&tl->native, memory_order_relaxed);
-}
-
-bool ss_timeline_alive(const struct ss_timeline *tl)
-{
-	return atomic_load(&tl->alive);
 }
 
 uint32_t ss_order_streams(struct ss_core *core, int dev)

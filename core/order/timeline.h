@@ -289,7 +289,7 @@ enum ss_token_kind {
 	SS_TOKEN_MANY,
 };
 
-/* watched.c: the host has waited for generation `gen` of an event. Completes all positions that
+/* event.c: the host has waited for generation `gen` of an event. Completes all positions that
  * its clock covers. Returns the timeline that the event was recorded on; NULL: it had no clock. */
 struct ss_timeline *ss_event_done(struct ss_core *core, struct ss_event *e, uint64_t gen);
 /* event.c: for the end of the core. */

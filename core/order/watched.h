@@ -3,7 +3,7 @@
  * The watched calls of events: begin and end of hipEventRecord and hipStreamWaitEvent, and the
  * begin of hipEventSynchronize and hipEventQuery, which ss_sync_end() ends. event.h describes what
  * these calls grant, core.h how a pair is called. The handlers of the preload run them with every
- * call, so the usual case is inlined; watched.c has all others.
+ * call, so the usual case is inlined; event.c has all others.
  *
  * Locks: the bit SS_EVENT_LOCKED of an event, then timeline->lock.
  */

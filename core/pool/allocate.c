@@ -111,12 +111,6 @@ SS_INLINE enum ss_status begin(struct ss_request *r, struct ss_pool *pool, struc
 	return over_max(pool, r->size) ? fail_impossible(r) : SS_OK;
 }
 
-static enum ss_status ladder(struct ss_request *r)
-{
-	ss_device_initial(r->pool);
-	return ss_ladder(r);
-}
-
 enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool, struct ss_timeline *tl,
 			      size_t size, void **out)
 {
@@ -134,7 +128,7 @@ enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool, struct
 	if (unlikely(!q))
 		return SS_ERR_NOMEM;
 	r.block = ss_shelf_pop(q, r.size, r.align, &r.id);
-	if (!r.block && (s = ladder(&r)) != SS_OK)
+	if (!r.block && (s = ss_ladder(&r)) != SS_OK)
 		return s;
 	if (unlikely(ss_timeline_kind(tl) == SS_TL_NULL) && !null_joins(core, tl, r.block)) {
 		/* A capture forbids the fence, so only completed or new memory can be used. */
@@ -209,7 +203,7 @@ static enum ss_status alloc_classic(struct ss_core *core, int dev, struct ss_tim
 		r.block = r.shelf ? ss_shelf_pop(r.shelf, r.size, r.align, &r.id) : NULL;
 		ss_uncover(single);
 	}
-	if (!r.block && (s = ladder(&r)) != SS_OK)
+	if (!r.block && (s = ss_ladder(&r)) != SS_OK)
 		return s;
 	hand_out(&r, r.shelf ? r.shelf : pool->shelves.done, size, true, NULL, out);
 	return SS_OK;

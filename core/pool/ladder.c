@@ -72,8 +72,10 @@ static enum ss_status give_up(struct ss_request *r, uint64_t reserved)
 
 enum ss_status ss_ladder(struct ss_request *r)
 {
-	uint64_t reserved = ss_reserved(r->pool);
+	uint64_t reserved;
 
+	ss_device_initial(r->pool);
+	reserved = ss_reserved(r->pool);
 	r->missed = true;
 	for (unsigned i = 0; i < ROWS;) {
 		if ((rows[i].once && r->tried >> i & 1) || ss_without(rows[i].rent)) {

@@ -15,12 +15,6 @@ static void reclaim(struct ss_pool *pool)
 	ss_pool_unlock(pool);
 }
 
-static void fence(struct ss_core *core, struct ss_timeline *tl)
-{
-	if (ss_timeline_alive(tl))
-		ss_fence_request(core, tl, ss_timeline_now(tl), SS_FENCE_LATE);
-}
-
 /* Requests fences for all pending frees of one pool, in the shelves and of ALL. */
 static void fence_everything(struct ss_pool *pool)
 {
@@ -32,9 +26,9 @@ static void fence_everything(struct ss_pool *pool)
 	reclaim(pool);
 	SS_SHELVES_EACH(q, &pool->shelves)
 		if (ss_shelf_free_hint(q))
-			fence(core, q->tl);
+			ss_fence_request(core, q->tl, ss_timeline_now(q->tl), SS_FENCE_LATE);
 	while (atomic_load(&pool->all.bytes) && (tl = ss_all_open(core, pool->mem.dev, &i, &n)))
-		fence(core, tl);
+		ss_fence_request(core, tl, ss_timeline_now(tl), SS_FENCE_LATE);
 	reclaim(pool);
 }
 

@@ -39,15 +39,13 @@ struct ss_pool {
 	bool trim_wanted;             /* a trim that must not wait was asked for: */
 	uint64_t trim_keep;
 	uint64_t ids, id_base;   /* of blocks that the ladder served */
-	struct {                 /* bounded_wait.c */
-		uint64_t gap_us; /* longest time between two completions, as recent waits saw it */
-	} wait;
+	uint64_t wait_gap_us;    /* longest time between two completions, as recent waits saw it */
 	struct ss_pool_stats st; /* counted by the ladder */
 	struct ss_pool *next;    /* list of pools, or of spare ones */
 	struct ss_link link;     /* by handle */
 };
 
-/* The failed waits of all pools (bounded_wait.c). */
+/* The failed waits of all pools (growth_wait.c). */
 struct ss_waits {
 	uint64_t begin_us, since;  /* the budget when the core began, and when that was (ms) */
 	_Atomic uint64_t spent_us; /* in all */
@@ -82,7 +80,7 @@ struct ss_pools {
 	} dev[SS_MAX_DEVICES];
 };
 
-/* Begins both budgets (bounded_wait.c). */
+/* Begins both budgets (growth_wait.c). */
 void ss_waits_init(struct ss_core *core);
 
 static inline struct ss_device_pools *ss_device_pools(struct ss_core *core, int dev)

@@ -23,16 +23,12 @@ struct ss_request {
 	unsigned grown;         /* how often the pool grew for it */
 	/* Bytes of an idle segment that was not cut, since growing may fit better; 0: none. */
 	uint64_t left_uncut;
-	bool cut;                /* the idle segment may be cut all the same */
-	bool refused;            /* the driver failed, but did not report a lack of memory */
-	struct {                 /* bounded_wait.c */
-		uint64_t us;     /* us waited so far, */
-		uint64_t begin;  /* start of the present wait, */
-		uint64_t since;  /* and last completion */
-		unsigned failed; /* the count of failures when the wait began */
-		uint32_t turn;   /* slot of the stream that is asked next */
-		bool brief;      /* the budget was spent when the wait began */
-		bool over;       /* no more waits */
+	bool cut;              /* the idle segment may be cut all the same */
+	bool refused;          /* the driver failed, but did not report a lack of memory */
+	struct {               /* growth_wait.c */
+		uint64_t us;   /* us waited so far */
+		uint32_t turn; /* slot of the stream that is asked next */
+		bool over;     /* no more waits */
 	} wait;
 	struct {                        /* oom.c */
 		uint64_t end;           /* end of waiting, ms; 0: not begun */
@@ -53,7 +49,7 @@ typedef enum ss_next ss_step(struct ss_request *r);
 
 /* reuse.c */
 ss_step ss_step_own, ss_step_event_order, ss_step_ask;
-/* bounded_wait.c */
+/* growth_wait.c */
 ss_step ss_step_wait;
 /* growth.c */
 ss_step ss_step_cut, ss_step_grow;
@@ -82,16 +78,9 @@ struct ss_block *ss_front_split(struct ss_request *r);
 /* The segment that the pool would add for r (growth.c); fills the view. Pool lock held. */
 uint64_t ss_growth_segment(struct ss_request *r, struct ss_view *v);
 
-/* Waiting for pending frees: bounded_wait.c. */
+/* Waiting for pending frees: growth_wait.c. */
 /* Does no pending work need the host, as far as can be told now? No lock held. */
 bool ss_wait_safe(struct ss_core *core);
-/* Is it r's turn to wait? Pool lock held. */
-bool ss_wait_turn(struct ss_request *r);
-/* A nap; `moved`: something has completed since the last nap. False: there was no nap, since the
- * wait takes too long, and the wait is over. Pool lock held, dropped meanwhile. */
-bool ss_wait_nap(struct ss_request *r, bool moved);
-/* Notes that the wait helped. Pool lock held. */
-void ss_wait_worked(struct ss_request *r);
 /* The next three functions count waits of streams (`stream`), or of hipMalloc. Any thread. */
 /* Notes a failed wait, in which nothing completed for the last `us`; `failed`: ss_waits_failed()
  * when it began. */
@@ -100,8 +89,6 @@ void ss_wait_failed(struct ss_core *core, bool stream, unsigned failed, uint64_t
 unsigned ss_waits_failed(struct ss_core *core, bool stream);
 /* The time that failed waits may still take in all, in us. */
 uint64_t ss_wait_budget_us(struct ss_core *core, bool stream);
-/* growth_wait.c: as a step. */
-enum ss_next ss_growth_wait(struct ss_request *r);
 
 /* Finds memory by all steps of the ladder (ladder.c). No lock held. */
 enum ss_status ss_ladder(struct ss_request *r);

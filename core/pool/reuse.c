@@ -111,6 +111,16 @@ static bool fits_closer(const struct ss_request *r, const struct ss_block *than)
 	return b && b->size < than->size;
 }
 
+/* May the idle segment be cut for r by the rules of placement? */
+static bool agrees(struct ss_request *r, const struct ss_block *idle, struct ss_view *v)
+{
+	ss_view(r, v);
+	if (ss_place_cut(v, idle->size, r->size))
+		return true;
+	r->left_uncut = idle->size;
+	return false;
+}
+
 /* From the stream's shelf, with the completed ranges beside it. Parts of a stream's memory may
  * have completed in the middle of its round, so an idle segment is not cut if a completed range
  * fits more closely. */
@@ -124,53 +134,33 @@ static struct ss_block *from_shelf(struct ss_request *r)
 	adopt_completed(r->pool, q);
 	b = ss_shelf_take(q, r->size, r->align, may_cut(r));
 	if (!b && !may_cut(r) && (idle = ss_shelf_idle(q, r->size, r->align)) &&
-	    !fits_closer(r, idle)) {
-		ss_view(r, &view);
-		if (!ss_place_cut(&view, idle->size, r->size)) {
-			r->left_uncut = idle->size;
-		} else {
-			/* A range that fits this block closely may not be cut for a smaller
-			 * block. */
-			if (!ss_without(SS_RENT_CUT_FREELY) && q->cut_freely < idle->size &&
-			    !ss_place_fragments(&view, idle->size, SS_GRAIN))
-				q->cut_freely = idle->size;
-			b = ss_shelf_take(q, r->size, r->align, true);
-		}
+	    !fits_closer(r, idle) && agrees(r, idle, &view)) {
+		/* A range that fits this block closely may not be cut for a smaller block. */
+		if (!ss_without(SS_RENT_CUT_FREELY) && q->cut_freely < idle->size &&
+		    !ss_place_fragments(&view, idle->size, SS_GRAIN))
+			q->cut_freely = idle->size;
+		b = ss_shelf_take(q, r->size, r->align, true);
 	}
 	ss_bias_unlock(&q->lock);
 	return b;
 }
 
-/* Cuts `size` bytes off the completed range b. From now on they belong to the stream's shelf. */
-static struct ss_block *cut_completed(struct ss_request *r, struct ss_block *b)
-{
-	struct ss_memory *m = &r->pool->mem;
-	struct ss_shelf *q = r->shelf;
-
-	b = ss_completed_cut(m, b, ss_start_in(b, r->align), r->size);
-	if (b && q)
-		ss_rehome(b, q->slot + 1);
-	return b;
-}
-
-/* From the completed ranges. *before: the memory had an owner before. */
+/* From the completed ranges. From now on the block belongs to the stream's shelf. *before: the
+ * memory had an owner before. */
 static struct ss_block *from_completed(struct ss_request *r, bool *before)
 {
 	struct ss_memory *m = &r->pool->mem;
 	struct ss_block *b = ss_index_best(&m->completed, r->size, r->align);
 	struct ss_view view;
 
-	if (!b)
+	if (!b || (m->backing != SS_BACKING_VMM && ss_is_whole(b) && b->size != r->size &&
+		   !may_cut(r) && !agrees(r, b, &view)))
 		return NULL;
-	if (m->backing != SS_BACKING_VMM && ss_is_whole(b) && b->size != r->size && !may_cut(r)) {
-		ss_view(r, &view);
-		if (!ss_place_cut(&view, b->size, r->size)) {
-			r->left_uncut = b->size;
-			return NULL;
-		}
-	}
 	*before = b->n != 0;
-	return cut_completed(r, b);
+	b = ss_completed_cut(m, b, ss_start_in(b, r->align), r->size);
+	if (b && r->shelf)
+		ss_rehome(b, r->shelf->slot + 1);
+	return b;
 }
 
 bool ss_take_free(struct ss_request *r, uint64_t *rule)
@@ -203,15 +193,7 @@ enum ss_next ss_step_own(struct ss_request *r)
 /* Does only the asking stream use the pool? Then the rest of this file has nothing to find. */
 static bool is_alone(const struct ss_request *r)
 {
-	struct ss_pool *pool = r->pool;
-	bool none;
-
-	if (!r->shelf || r->shelf->set->count != 1)
-		return false;
-	ss_pool_lock(pool);
-	none = !pool->all.oldest;
-	ss_pool_unlock(pool);
-	return none;
+	return r->shelf && r->shelf->set->count == 1 && !atomic_load(&r->pool->all.bytes);
 }
 
 /* Of a thousand streams with an open fence most have not reached it, so only a few are polled. */

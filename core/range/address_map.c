@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The address map, and the life of segment descriptors.
+ * The address map, and the life of segment and block descriptors.
  *
  * The tables of a segment are reserved address space. The kernel backs only the pages that hold a
  * block's start: 4 bytes for a small block, a page for a large one.
@@ -9,7 +9,7 @@
  * mapped. So a reader that comes too late (a double free, a foreign pointer) reads zeros or a
  * descriptor that does not match, and never unmapped memory.
  *
- * Locks: map->lock, a leaf, guards the spare segments and the growth of the frame tables.
+ * Locks: map->lock, a leaf, guards the spare descriptors and the growth of the frame tables.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -87,6 +87,60 @@ static struct ss_segment *descriptor_take(struct ss_core *core, uint64_t size)
 		seg = NULL;
 	}
 	return seg;
+}
+
+/* ---- storage of block descriptors ------------------------------------------ */
+
+/* Each descriptor has cache lines of its own, so its former owner does not matter. The lock of the
+ * spare descriptors' owner is held. */
+_Static_assert(sizeof(struct ss_block) % SS_LINES == 0, "descriptors share a line");
+
+/* A descriptor that was used before, or else the next of the newest slab. core->map->lock held. */
+static struct ss_block *take(struct ss_map *map, struct ss_core *core)
+{
+	struct ss_block *b = map->unused, *slab;
+
+	if (b) {
+		map->unused = b->left;
+		return b;
+	}
+	if (map->made == map->slab_count * SS_SLAB) {
+		slab = map->slab_count < SS_MAX_SLABS ? ss_host_alloc(core, SS_SLAB_BYTES) : NULL;
+		if (!slab)
+			return NULL;
+		__atomic_store_n(&map->slabs[map->slab_count++], slab, __ATOMIC_RELEASE);
+	}
+	b = ss_block_by_index(map, map->made);
+	b->index = map->made++;
+	return b;
+}
+
+static void put(struct ss_map *map, struct ss_block *b)
+{
+	b->left = map->unused;
+	map->unused = b;
+}
+
+struct ss_block *ss_block_new_slow(struct ss_core *core, struct ss_spares *own)
+{
+	struct ss_block *b;
+
+	pthread_mutex_lock(&core->map->lock);
+	while (own->count < SS_BATCH && (b = take(core->map, core))) {
+		b->left = own->head;
+		own->head = b;
+		own->count++;
+	}
+	pthread_mutex_unlock(&core->map->lock);
+	return own->head ? ss_block_new(core, own) : NULL;
+}
+
+void ss_spares_return(struct ss_core *core, struct ss_spares *own, uint32_t keep)
+{
+	pthread_mutex_lock(&core->map->lock);
+	while (own->count > keep)
+		put(core->map, ss_block_new(core, own));
+	pthread_mutex_unlock(&core->map->lock);
 }
 
 /* ---- blocks ------------------------------------------------------------- */
@@ -191,14 +245,16 @@ struct ss_block *ss_block_last_start(const struct ss_core *core, struct ss_segme
 struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, uint64_t base,
 				  uint64_t size)
 {
-	struct ss_spares own = {0}; /* the spares of a pool would need the pool's lock */
-	struct ss_block *b = size <= MOST ? ss_block_new(core, &own) : NULL;
+	struct ss_map *map = core->map;
 	struct ss_segment *seg;
+	struct ss_block *b;
 
-	if (!b)
+	if (size > MOST)
 		return NULL;
-	ss_spares_return(core, &own, 0);
-	seg = descriptor_take(core, size);
+	pthread_mutex_lock(&map->lock); /* the spares of a pool would need the pool's lock */
+	b = take(map, core);
+	pthread_mutex_unlock(&map->lock);
+	seg = b ? descriptor_take(core, size) : NULL;
 	if (!seg)
 		goto fail;
 	/* A late free may still take the recycled segment for the previous one. */
@@ -218,23 +274,27 @@ struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, ui
 	ss_set_home(b, 0);
 	ss_set_word(b, ss_word(SS_SLOT_COMPLETED, SS_BLOCK_GAP, false));
 	ss_start_set(seg, base, b->index);
-	pthread_mutex_lock(&core->map->lock);
+	pthread_mutex_lock(&map->lock);
 	if (!frames_set(core, base, size, seg)) {
 		frames_set(core, base, size, NULL);
 		ss_start_clear(seg, base);
 		/* The segment's tables may be read as long as the core lives, as those of every
 		 * recycled segment. */
-		seg->next = core->map->spare_segments;
-		core->map->spare_segments = seg;
-		pthread_mutex_unlock(&core->map->lock);
+		seg->next = map->spare_segments;
+		map->spare_segments = seg;
+		pthread_mutex_unlock(&map->lock);
 		goto fail;
 	}
-	pthread_mutex_unlock(&core->map->lock);
+	pthread_mutex_unlock(&map->lock);
 	return seg;
 
 fail:
-	ss_block_recycle(core, &own, b);
-	ss_spares_return(core, &own, 0);
+	if (b) {
+		ss_set_state(b, SS_BLOCK_UNUSED);
+		pthread_mutex_lock(&map->lock);
+		put(map, b);
+		pthread_mutex_unlock(&map->lock);
+	}
 	return NULL;
 }
 

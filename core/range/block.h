@@ -262,7 +262,7 @@ static inline struct ss_block *ss_picked_pop(struct ss_block **list)
 	return b;
 }
 
-/* ---- descriptors: descriptor.c ------------------------------------------ */
+/* ---- descriptors: address_map.c ----------------------------------------- */
 
 /* Descriptors kept for splitting. The owner's lock guards them. */
 struct ss_spares {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Host functions on streams. A function of ours calls each host function and reports when it runs.
- * No allocation waits while a host function runs (core/pool/bounded_wait.c), because the host
+ * No allocation waits while a host function runs (core/pool/growth_wait.c), because the host
  * function may need a lock that the allocating thread holds. A pending host function that has not
  * begun holds and needs no lock yet, so it does not count.
  *

@@ -18,7 +18,7 @@ static void test_slot_reuse(void **state)
 	ss_timeline_marked(a);
 	ss_fake_enqueue(fake, 0, A);
 	assert_false(ss_timeline_retire(&core, a));
-	assert_false(ss_timeline_alive(a));
+	assert_false(a->alive);
 	assert_null(ss_timeline_find(&core, A));
 	assert_true(ss_zombies_poll(&core, 0));
 	assert_false(ss_zombies_poll(&core, 1));
@@ -78,7 +78,7 @@ static void test_handle_comes_back(void **state)
 	b = stream(A);
 	assert_ptr_not_equal(a, b);
 	assert_ptr_equal(ss_timeline_find(&core, A), b);
-	assert_false(ss_timeline_alive(a));
+	assert_false(a->alive);
 	assert_true(ss_zombies_poll(&core, 0));
 	sync_device(0);
 	assert_false(ss_zombies_poll(&core, 0));
@@ -114,12 +114,12 @@ static void test_reset(void **state)
 	assert_false(armed);
 	assert_ptr_equal(ss_timeline_find(&core, B), old);
 	assert_int_equal(ss_timeline_device(old), 0);
-	assert_true(ss_timeline_alive(old));
-	assert_false(ss_timeline_alive(null));
+	assert_true(old->alive);
+	assert_false(null->alive);
 	assert_true(completed(null, n));
 	assert_int_equal(ss_order_streams(&core, 0), 1);
 	assert_int_equal(ss_order_streams(&core, 1), 0);
-	assert_true(ss_timeline_alive(ss_timeline_null(&core, 1)));
+	assert_true(ss_timeline_null(&core, 1)->alive);
 }
 
 static void *thread_main(void *arg)
@@ -145,8 +145,8 @@ static void test_thread_stream(void **state)
 	pthread_create(&thread, NULL, thread_main, &other);
 	pthread_join(thread, NULL);
 	assert_ptr_not_equal(mine, other);
-	assert_false(ss_timeline_alive(other));
-	assert_true(ss_timeline_alive(mine));
+	assert_false(other->alive);
+	assert_true(mine->alive);
 	n = ss_timeline_now(other) - 1;
 	assert_false(completed(other, n)); /* it may still run, and has no fence */
 	assert_true(ss_zombies_poll(&core, 0));
@@ -154,7 +154,7 @@ static void test_thread_stream(void **state)
 	sync_device(0);
 	assert_true(completed(other, n));
 	ss_thread_exit(&core, false, 0);
-	assert_false(ss_timeline_alive(mine));
+	assert_false(mine->alive);
 }
 
 /* A null stream that relies on joining a thread's stream ends with that thread. Another thread may
@@ -170,7 +170,7 @@ static void test_null_slot(void **state)
 		ss_fake_enqueue(fake, 0, SS_NATIVE_PER_THREAD);
 		ss_uncover(null[i]);
 		ss_thread_exit(&core, false, 0);
-		assert_false(ss_timeline_alive(null[i]));
+		assert_false(null[i]->alive);
 		sync_device(0); /* begins the next one */
 	}
 	assert_ptr_equal(null[2], null[0]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests descriptors (core/range/descriptor.c): two owners never share a cache line of descriptors,
+ * Tests descriptors (core/range/address_map.c): two owners never share a cache line of descriptors,
  * wherever the descriptors were before, and none is lost or given out twice.
  */
 #include <setjmp.h>
