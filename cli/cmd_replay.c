@@ -66,7 +66,7 @@ static const struct argp_option options[] = {
 	 "(1024)",
 	 0},
 	{"segment-us", SEGMENT, "N", 0,
-	 "With a clock: microseconds of a call that takes a segment or gives it back (none)", 0},
+	 "With a clock: microseconds of a call that takes a segment or releases it (none)", 0},
 	{"chunk-us", CHUNK, "N", 0,
 	 "With a clock: microseconds of each call that makes, maps, opens, unmaps or releases a "
 	 "chunk (none)",
