@@ -144,7 +144,7 @@ enum ss_backing ss_rocm_best(int dev, const char **why)
 			       "allow on this release";
 		}
 	}
-	/* HIP believes that HSA memory belongs to device 0 (hip-runtime B8). */
+	/* HIP believes that HSA memory belongs to device 0, as its sources say. */
 	if (verdicts[dev][SS_BACKING_HIP] == FAILED && verdicts[dev][SS_BACKING_HSA] == PASSED &&
 	    ss_rocm_devices == 1) {
 		*why = "the self-test of hip failed";
