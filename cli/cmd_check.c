@@ -231,9 +231,18 @@ static const struct argp argp = {
 	.children = ss_arguments_common,
 	.args_doc = "PROGRAM [ARGUMENT...]\n--merge FILE...",
 	.doc = "Runs PROGRAM and tells where it uses device memory in a wrong order of streams, "
-	       "frees it wrongly, or "
-	       "never.\vNothing is said that is not certain; the last lines say what was not "
-	       "checked.",
+	       "frees it wrongly, or never.\v"
+	       "Tools:\n"
+	       "  order    uses and frees in a wrong order of streams\n"
+	       "  race     copies and memsets of the same bytes that nothing orders\n"
+	       "  bounds   writes in front of a block or behind it\n"
+	       "  free     invalid and double frees\n"
+	       "  leak     blocks that are never freed\n"
+	       "  poison   writes into freed blocks\n"
+	       "  guard    the device faults behind large blocks\n"
+	       "  init     copies to the host of bytes that were never written\n"
+	       "  unused   blocks that were never written\n"
+	       "Nothing is said that is not certain; the last lines say what was not checked.",
 };
 
 /* The files that the options name, as they are opened before the program runs: it may take

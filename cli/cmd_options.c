@@ -8,7 +8,7 @@
 enum format { TEXT, MARKDOWN, JSON };
 
 static const struct argp_option options[] = {
-	{"markdown", 'm', NULL, 0, "Print the table of the README", 0},
+	{"markdown", 'm', NULL, 0, "Print the table of docs/options.md", 0},
 	{"json", 'j', NULL, 0, "Print an array with one object per variable", 0},
 	{0},
 };

@@ -66,7 +66,7 @@ static const struct argp_option options[] = {
 	 "(1024)",
 	 0},
 	{"segment-us", SEGMENT, "N", 0,
-	 "With a clock: microseconds of a call that takes a segment or gives it back (none)", 0},
+	 "With a clock: microseconds of a call that takes a segment or releases it (none)", 0},
 	{"chunk-us", CHUNK, "N", 0,
 	 "With a clock: microseconds of each call that makes, maps, opens, unmaps or releases a "
 	 "chunk (none)",
@@ -183,7 +183,7 @@ static void print_text(const struct arguments *a, const struct ss_events *ev,
 	printf("driver calls     %llu, of them %llu after the peak (%.2f per 100 allocations)\n",
 	       (unsigned long long)r->driver_calls, (unsigned long long)r->driver_calls_after,
 	       ss_calls_per_100(r));
-	printf("growth           %llu %s took %llu bytes, %llu gave %llu back; %llu mapped, "
+	printf("growth           %llu %s took %llu bytes, %llu released %llu; %llu mapped, "
 	       "%llu "
 	       "unmapped, %llu gave access\n",
 	       (unsigned long long)r->took, ss_plural(r->took, "call", "calls"),
@@ -191,7 +191,7 @@ static void print_text(const struct arguments *a, const struct ss_events *ev,
 	       (unsigned long long)r->gave_bytes, (unsigned long long)r->maps,
 	       (unsigned long long)r->unmaps, (unsigned long long)r->set_access);
 	printf("fences           %llu\n", (unsigned long long)r->fences);
-	printf("given back       %llu bytes, %llu %s\n", (unsigned long long)r->released,
+	printf("released         %llu bytes, %llu %s\n", (unsigned long long)r->released,
 	       (unsigned long long)r->remaps, ss_plural(r->remaps, "remap", "remaps"));
 	printf("host metadata    %llu bytes at the peak\n", (unsigned long long)r->host_bytes);
 	printf("blocks checked   %llu, no overlap\n",

@@ -56,7 +56,9 @@ static const struct argp argp = {
 	.parser = parse,
 	.children = ss_arguments_common,
 	.args_doc = "PROGRAM [ARGUMENT...]",
-	.doc = "Runs PROGRAM under somashim and says at the end what somashim did.",
+	.doc = "Runs PROGRAM under somashim and says at the end what somashim did.\v"
+	       "`somashim options' lists the variables that set limits, thresholds, logs and more; "
+	       "`man libsomashim' explains them, and the messages.",
 };
 
 int ss_cmd_run(int argc, char **argv)

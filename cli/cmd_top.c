@@ -72,9 +72,8 @@ static const struct argp argp = {
 	.parser = parse,
 	.children = ss_arguments_common,
 	.args_doc = "[PID...]",
-	.doc = "Shows what processes that somashim serves hold of each device: all of this user, "
-	       "or "
-	       "those that are named; root sees all users."
+	.doc = "Shows how much memory of each device the processes under somashim hold: all of "
+	       "this user, or those that are named; root sees all users."
 	       "\vThe pages of the processes are in the directory of SOMASHIM_LIVE (/dev/shm).",
 };
 

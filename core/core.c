@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The core as one object: its layers from the ground up, and down again.
+ * Makes and destroys the core, the pool manager of one process: its layers are made from base/ up
+ * to pool/, and destroyed in the reverse order.
  */
 #include <stdlib.h>
 

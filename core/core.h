@@ -331,8 +331,8 @@ enum ss_status ss_alloc_classic(struct ss_core *core, int dev, size_t size, void
 bool ss_wait_proves(struct ss_core *core, const struct ss_found *f);
 /* hipFree of a block that ss_find() found, also if it is of hipMallocAsync. `waited`: a token of
  * ss_streams_sync_begin() for the block's device, taken before the caller waited for the streams;
- * this call ends it. NULL: nobody waited, and the block is not reused before all streams have come
- * past this free. SS_ERR_INVALID: it is gone. */
+ * this call ends it. NULL: nobody waited, and the block is not reused before all streams have
+ * completed their work from before this free. SS_ERR_INVALID: it is gone. */
 enum ss_status ss_free_found(struct ss_core *core, const struct ss_found *f,
 			     struct ss_token *waited);
 /* The same by the pointer. Errors as ss_free_async(). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Figures of the core: the holders of memory when it is out, counts and sizes of pools and devices,
- * live blocks. The rules of core/core.h hold here, too.
+ * Figures that the core hands out: who holds a device's memory when an allocation fails, counts and
+ * sizes of pools and devices, and the list of live blocks. The rules of core/core.h hold here, too.
  */
 #ifndef SS_CORE_STATISTICS_H
 #define SS_CORE_STATISTICS_H

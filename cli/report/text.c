@@ -176,7 +176,7 @@ static void print_waste(FILE *out, const struct ss_snapshot *p, const char *inde
 		{"asked for by the program", p->level.asked},
 		{"rounding of block sizes", p->waste.rounding},
 		{"in flight on the same stream", p->waste.in_flight_own},
-		{"in flight in other streams' caches", p->waste.in_flight_others},
+		{"in flight on other streams", p->waste.in_flight_others},
 		{"fragmentation: holes that are too small", p->waste.fragmentation},
 		{"free in other pools", p->waste.other_pools},
 		{"free and large enough", p->waste.idle},
@@ -413,7 +413,7 @@ static void print_spent(FILE *out, const struct ss_analysis *a)
 			title = "";
 		}
 	}
-	title = "\nMemory given back\n     count        bytes\n";
+	title = "\nMemory released\n     count        bytes\n";
 	for (int i = 0; i < SS_TRIM_CAUSES; i++) {
 		if (a->trim[i].count) {
 			fprintf(out, "%s%10" PRIu64 " %12s  %s\n", title, a->trim[i].count,

@@ -16,7 +16,7 @@
 
 /* One thread maps at a time: with access_prefix there must be no gap below, and two threads
  * often lack the same memory. Up to 7.13 the wait adds no deadlock, because the waiter's own map
- * would wait for the same streams; docs/decisions.md discusses later versions. */
+ * would wait for the same streams; docs/known-problems.md (V21) has later versions. */
 bool ss_memory_claim(struct ss_memory *m, bool wait, bool *waited)
 {
 	bool mine, awake;

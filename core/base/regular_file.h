@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening a path that another program wrote down. */
+/* Opens a file whose path comes from another program, so it may name anything. */
 #ifndef SS_BASE_REGULAR_FILE_H
 #define SS_BASE_REGULAR_FILE_H
 

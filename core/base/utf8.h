@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any text, for a use that needs UTF-8. */
+/* Makes valid UTF-8 of text that comes from outside, such as names of files, for JSON. */
 #ifndef SS_CORE_UTF8_H
 #define SS_CORE_UTF8_H
 

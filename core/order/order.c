@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state of the layer as a whole: its beginning, its end, and the reset of a device.
+ * Makes and destroys the state of core/order (streams, events and fences of all devices), and
+ * clears a device's part of it when the application resets the device.
  *
  * Locks: order->lock.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state of this layer: its streams and events, and the state of each device. Other rooms
- * include this only through watched.h.
+ * The state of core/order: the tables of streams and events, and what is known of each device.
+ * Files of other folders include this only through watched.h.
  */
 #ifndef SS_ORDER_STATE_H
 #define SS_ORDER_STATE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One timeline, its vector clock and its fences, and the functions that the files of core/order
- * call of each other. Other rooms include this only through watched.h.
+ * call of each other. Other folders include it only through watched.h.
  */
 #ifndef SS_ORDER_TIMELINE_H
 #define SS_ORDER_TIMELINE_H

@@ -26,7 +26,7 @@ static void check_index(struct checker *c, const struct ss_free_index *x, uint32
 			c->broken =
 				"a range in an index is not free, or has another timeline's mark";
 		if (home && ss_home(b) != home)
-			c->broken = "a range is in an shelf that is not its home";
+			c->broken = "a range is on a shelf of another stream";
 	}
 	c->indexed += bytes;
 	if (bytes != x->bytes)

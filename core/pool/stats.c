@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Statistics: the counts of each pool, those of ended pools, and who shows them.
+ * Collects the statistics of all pools, also of those that have ended, for SOMASHIM_STATS, the
+ * live page and the attributes of pools.
  *
  * Locks: one pool's at a time; pools->lock, alone, for the counts of ended pools.
  */

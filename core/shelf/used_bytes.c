@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes in use, beyond the plain addition of a hit: who counts them, new peaks, sums (hit.h).
+ * Counts the bytes of a pool that are in use: which thread counts, new peaks, and the sum over
+ * threads. The addition that each hit makes is in hit.h.
  *
  * While a recording runs there are no hits, and all threads count for the pool, one after another.
  *

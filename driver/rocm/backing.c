@@ -70,9 +70,9 @@ static bool vmm_refused(int dev, const char **why)
 
 	*why = NULL;
 	if (quirks & SS_Q_NO_VMM)
-		*why = "the quirk table forbids vmm";
+		*why = "known defects of this ROCm or GPU forbid vmm";
 	else if ((quirks & SS_Q_PEER_SPOILS) && ss_rocm_devices > 1)
-		*why = "the quirk table forbids vmm beside other devices";
+		*why = "known defects of this ROCm or GPU forbid vmm beside other devices";
 	else if (!ss_rocm.f.hipMemAddressReserve || !ss_rocm.f.hipMemMap ||
 		 !ss_rocm.f.hipMemCreate || !ss_rocm.f.hipMemSetAccess || !ss_rocm.f.hipMemUnmap ||
 		 !ss_rocm.f.hipMemRelease)
@@ -144,7 +144,7 @@ enum ss_backing ss_rocm_best(int dev, const char **why)
 			       "allow on this release";
 		}
 	}
-	/* HIP believes that HSA memory belongs to device 0 (hip-runtime B8). */
+	/* HIP believes that HSA memory belongs to device 0, as its sources say. */
 	if (verdicts[dev][SS_BACKING_HIP] == FAILED && verdicts[dev][SS_BACKING_HSA] == PASSED &&
 	    ss_rocm_devices == 1) {
 		*why = "the self-test of hip failed";

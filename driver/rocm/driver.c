@@ -60,7 +60,7 @@ int ss_rocm_start(const struct ss_options *opt)
 		SS_HSA_FUNCTIONS(X)
 #undef X
 		/* An event costs half the packets of a value write, and a stream can wait for an
-		 * event on the device (hip-observed). */
+		 * event on the device (observed on AMD's runtimes). */
 		r->fence = opt->fence == SS_FENCE_SIGNAL ? SS_FENCE_SIGNAL : SS_FENCE_EVENT;
 		ss_rocm_hsa_start(r, n);
 		for (int i = 0; i < n && r->f.hipDeviceGetPCIBusId; i++)

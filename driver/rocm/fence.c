@@ -103,7 +103,7 @@ static enum ss_status record_event(int dev, void *native, struct ss_fence *out)
 }
 
 /* From 7.0 on, querying an event of an unrelated stream ends a capture unless the thread is in
- * relaxed mode (hip-observed 2). A capture may begin at any moment, so in these releases the mode
+ * relaxed mode (observed). A capture may begin at any moment, so in these releases the mode
  * is always exchanged. */
 static enum ss_status query_event(const struct ss_fence *fence)
 {

@@ -113,7 +113,7 @@ static const struct ss_quirk table[] = {
 	 "handles are checked before they are passed on"},
 	{"O8", "observed on 7.2.4", 702, 0, NULL, SS_Q_NOTE,
 	 "hipStreamQuery and hipEventRecord last as long as another thread waits for the stream",
-	 "nobody asks a stream for which a thread waits; the end of the wait tells"},
+	 "no stream is queried while a thread waits for it"},
 	{"O1", "observed on 6.4.3 and 7.2.4", 0, 0, NULL, SS_Q_NOTE,
 	 "hipIpcOpenMemHandle ignores the offset of a sub-allocation",
 	 "interior blocks are refused, never opened at the wrong place"},

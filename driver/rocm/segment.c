@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Whole segments. Segments of HIP come from hipExtMallocWithFlags(.., 0), which hipMalloc calls
- * inside, and which is legal while a stream captures (hip-observed 4). HIP knows such memory fully,
+ * inside, and which is legal while a stream captures (observed). HIP knows such memory fully,
  * so the memory can be exported and opened to peers. No locks.
  */
 #include "driver/rocm/calls.h"

@@ -248,7 +248,7 @@ static hipError_t set_access(void *va, size_t size, const hipMemAccessDesc *desc
 }
 
 /* The runtime refuses a copy or a memset of mapped memory to which the current device has no access
- * (ValidateMemAccess, hip-runtime B7), and of no other memory. So every device that was ever
+ * (ValidateMemAccess in hip_memory.cpp), and of no other memory. So every device that was ever
  * current gets access, even if the program has not asked for that. */
 enum ss_status ss_rocm_vmm_access(void *ctx, int dev, void *va, size_t size, uint64_t peers)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers about a device's memory: free bytes, pool support, kernel heap. No lock. */
+/*
+ * Answers HIP's questions about the memory of a device: free and total bytes, whether it supports
+ * pools, and the heap of its kernels. No lock.
+ */
 #include <limits.h>
 #include <stddef.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the device of a request for memory. */
+/* Finds the device that a hipMemAllocationProp, the description of a request, names. */
 #ifndef SS_SHIM_DEVICE_MEMORY_H
 #define SS_SHIM_DEVICE_MEMORY_H
 

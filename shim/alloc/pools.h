@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Captures that forbid to create or destroy a pool, or to make a pool current. */
+/*
+ * Whether a program may create or destroy a pool, or make one current, at the moment: some captures
+ * of a stream forbid that.
+ */
 #ifndef SS_SHIM_POOLS_H
 #define SS_SHIM_POOLS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions that the files of this folder share. */
+/* Functions that the files of shim/check share. No other folder includes this file. */
 #ifndef SS_SHIM_CHECK_INSIDE_H
 #define SS_SHIM_CHECK_INSIDE_H
 

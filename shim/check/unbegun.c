@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fences in front of copies to pinned memory. Of each stream the oldest fence that the device has
- * not reached answers, so a few fences per stream will do.
+ * Records a fence in front of each copy to pinned memory, to know later whether the copy has begun.
+ * The oldest fence of a stream that the device has not reached answers for all copies after it, so
+ * a few fences per stream are enough.
  *
  * Locks: `lock`, a leaf; not held across a call into HIP.
  */

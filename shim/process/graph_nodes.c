@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* No lock. */
+/* Asks the runtime for the nodes of a graph (hipGraphGetNodes) and their kinds. No lock. */
 #include <stdlib.h>
 
 #include "driver/rocm/resolve.h"

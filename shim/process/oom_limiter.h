@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The amount of text about an allocation that failed. */
+/* Decides how much is written about an allocation that failed: all, a count, or nothing. */
 #ifndef SS_SHIM_OOM_LIMITER_H
 #define SS_SHIM_OOM_LIMITER_H
 

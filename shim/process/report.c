@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Maps the file of counts (report.h). The constructor maps it, because the program may close all
+ * Maps the page in which this process counts what it does for `somashim run` (report.h). The
+ * constructor maps it, because the program may close all
  * files or change its root before it calls HIP.
  *
  * Locks: none.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* SOMASHIM_SELFTEST=1. */
+/* The self-test (SOMASHIM_SELFTEST): which backings work with this runtime and device? */
 #ifndef SS_SHIM_SELFTEST_H
 #define SS_SHIM_SELFTEST_H
 

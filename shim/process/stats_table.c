@@ -39,7 +39,7 @@ static void print_ended(const struct ss_device_stats *d, void *arg)
 	fprintf(out,
 		"somashim:   grown %" PRIu64
 		" times, the largest reserved %.1f MiB, used %.1f MiB, "
-		"given back %.1f MiB\n",
+		"released %.1f MiB\n",
 		s->grown, (double)s->reserved_high / MIB, (double)s->used_high / MIB,
 		(double)s->released_bytes / MIB);
 }
@@ -72,7 +72,7 @@ static void print_pool(const struct ss_pool_stats *s, void *arg)
 	fprintf(out,
 		"somashim:   segments %" PRIu64 " (grown %" PRIu64
 		" times), reserved %.1f MiB (high %.1f), used %.1f MiB (high %.1f), "
-		"given back %.1f MiB, trims %" PRIu64 ", remaps %" PRIu64 ", waits %" PRIu64 "\n",
+		"released %.1f MiB, trims %" PRIu64 ", remaps %" PRIu64 ", waits %" PRIu64 "\n",
 		s->segments, s->grown, (double)s->reserved / MIB, (double)s->reserved_high / MIB,
 		(double)s->used / MIB, (double)s->used_high / MIB, (double)s->released_bytes / MIB,
 		s->trims, s->remaps, s->waits);

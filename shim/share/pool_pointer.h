@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* Memory of pools that other processes exported by pointer, and the reset of a device. */
 #ifndef SS_SHIM_POOL_POINTER_H
 #define SS_SHIM_POOL_POINTER_H
 
-/* dev is being reset, and pools of the runtime with it. */
+/* Forgets the runtime's own pools of `dev`, which is being reset and frees them. */
 void ss_pool_pointer_reset(int dev);
 
 #endif

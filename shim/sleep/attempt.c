@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The two transitions: to sleep, and awake.
+ * Puts the process to sleep, and wakes it.
  *
  * An attempt to sleep begins with SETTLING: calls that put work on a device are held, calls in
  * progress end, and every stream is asked. A thread that is held too long opens the gate

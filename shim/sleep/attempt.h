@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The two transitions: to sleep, and awake. The thread of shim/sleep/ alone makes them. */
+/* Puts the process to sleep, and wakes it. Only the thread of shim/sleep/ does either. */
 #ifndef SS_SHIM_SLEEP_ATTEMPT_H
 #define SS_SHIM_SLEEP_ATTEMPT_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Why the process cannot sleep. No locks. */
+/*
+ * Collects why the process cannot sleep, in the words that `somashim sleep` prints. No locks.
+ */
 #include <stdio.h>
 
 #include "driver/rocm/rocm.h"

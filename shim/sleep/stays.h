@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that others may hold without a call that the library sees. */
+/*
+ * Finds out whether a network card may write to device memory without a call that we have seen. The
+ * process must not sleep then.
+ */
 #ifndef SS_SHIM_SLEEP_STAYS_H
 #define SS_SHIM_SLEEP_STAYS_H
 

@@ -345,7 +345,7 @@ static void start(void)
 	bool shown;
 
 	if (ss_options.sleep == SS_SLEEP_OFF) {
-		(void)ss_sleep_answers_start("it runs without SOMASHIM_SLEEP");
+		(void)ss_sleep_answers_start("it was started without SOMASHIM_SLEEP=pools");
 		return;
 	}
 	ss_gate_start();

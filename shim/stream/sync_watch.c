@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls the watcher of synchronization points. No lock. */
+/* Keeps and calls the one function that is told of synchronizations (sync_watch.h). No lock. */
 #include <stddef.h>
 
 #include "shim/stream/sync_watch.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Callbacks at synchronization points. Memory of other processes (share/) is unmapped when it is
- * idle, and the program's own waits show when it is idle.
+ * Lets shim/share know when the program has waited for a stream, an event or a device. Memory of
+ * other processes that the program has freed is unmapped then, if the wait shows that it is idle.
  */
 #ifndef SS_SHIM_SYNC_WATCH_H
 #define SS_SHIM_SYNC_WATCH_H

@@ -18,7 +18,7 @@ static void arena_divides(void)
 	CHECK(d_stats().misses == 1 && d_stats().allocations == 6);
 }
 
-/* Other streams can get memory of an shelf. */
+/* Other streams can get memory of a shelf. */
 static void arena_ends_for_others(void)
 {
 	D(stream(0, NB), stream(1, NB), alloc(0, S(0), MIB), alloc(1, S(0), MIB));
@@ -39,7 +39,7 @@ static void arena_ends_for_one(void)
 	CHECK(given() == 8 * MIB);
 }
 
-/* One block of an shelf goes to another stream, and the shelf serves the rest as before. */
+/* One block of a shelf goes to another stream, and the shelf serves the rest as before. */
 static void arena_gives(void)
 {
 	D(stream(0, NB), stream(1, NB), alloc(0, S(0), MIB), alloc(1, S(0), MIB));

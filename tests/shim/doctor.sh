@@ -30,13 +30,13 @@ done
 expect 0 'best: vmm' SOMASIM_QUIRKS=create-cap SOMASIM_CREATE_CAP=128M
 expect 0 'device 1: best: vmm' SOMASIM_DEVICES=2 SOMASIM_QUIRKS=setaccess-tail
 expect 0 'device 1: best: vmm' SOMASIM_DEVICES=2 SOMASIM_HIP_VERSION=7.16
-expect 0 'device 1: best: hip (the quirk table forbids vmm beside other devices' SOMASIM_DEVICES=2 SOMASIM_HIP_VERSION=7.14
+expect 0 'device 1: best: hip (known defects of this ROCm or GPU forbid vmm beside other devices' SOMASIM_DEVICES=2 SOMASIM_HIP_VERSION=7.14
 expect 0 'device 1: best: hip (another device cannot reach' SOMASIM_DEVICES=2 SOMASIM_PEERS=0
 expect 0 'best: vmm' SOMASIM_HIP_VERSION=6.4
-expect 0 'best: hip (the quirk table' SOMASIM_HIP_VERSION=5.7
+expect 0 'best: hip (known defects' SOMASIM_HIP_VERSION=5.7
 expect 0 'vmm: not offered' SOMASIM_HIP_VERSION=5.7
 expect 0 'best: hip (the device has no vmm' SOMASIM_QUIRKS=no-vmm
-expect 0 'best: hip (the quirk table' SOMASIM_ARCH=gfx1201
+expect 0 'best: hip (known defects' SOMASIM_ARCH=gfx1201
 # Memory that the runtime takes for itself meanwhile is no leak.
 expect 0 'hip: passed' SOMASIM_QUIRKS=free-queue SOMASIM_HIP_VERSION=6.4
 expect 0 'best: vmm' SOMASIM_QUIRKS=free-queue
@@ -53,7 +53,7 @@ for release in 6.4 7.2 7.17; do
 	expect 0 'vmm: passed' SOMASIM_QUIRKS=phys-kept SOMASIM_HIP_VERSION=$release
 	expect 0 'device 0: can sleep: yes (' SOMASIM_QUIRKS=phys-kept SOMASIM_HIP_VERSION=$release
 done
-expect 0 'device 0: can sleep: no (the quirk table' SOMASIM_HIP_VERSION=5.7
+expect 0 'device 0: can sleep: no (known defects' SOMASIM_HIP_VERSION=5.7
 expect 1 'device 0: can sleep: no (the self-test of vmm failed)' SOMASIM_QUIRKS=map-fails
 expect 1 'vmm: failed: leave and fill a gap' SOMASIM_QUIRKS=phys-bound
 expect 1 'can sleep: no (memory does not come back' SOMASIM_QUIRKS=phys-bound

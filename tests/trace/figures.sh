@@ -34,7 +34,7 @@ stats() {
 	sed -n 's/^somashim: //p' "$dir/err" | sed -E -n '
 		/^device .* pool \(/ { s/ \(.*//; h }
 		/^  allocations/ { s/, hits .*(, out of memory)/\1/; s/^ //; H }
-		/^  segments/ { s/.*(, reserved .*), given back.*/\1/; H; x; s/\n//g; p }'
+		/^  segments/ { s/.*(, reserved .*), released.*/\1/; H; x; s/\n//g; p }'
 }
 # same: the file agrees with the program and with SOMASHIM_STATS.
 same() {

@@ -212,7 +212,7 @@ def test_text():
     text = run(path('known')).stdout
     for part in ('GPU 0 0000:c1:00.0      50.00 MiB', 'its peak of 50.00 MiB used',
                  'Where the 128.00 MiB reserved of GPU 0', 'it grew for a block of 40.00 MiB',
-                 "22.00 MiB  17.2 %  in flight in other streams' caches", 'Never freed',
+                 "22.00 MiB  17.2 %  in flight on other streams", 'Never freed',
                  'Short-lived blocks that the caller could keep\n', '         19     1.00 MiB',
                  'Out of memory at', '100.00 MiB asked for on GPU 0, the device has free 1.00 MiB',
                  'largest hole of the pool 54.00 MiB', 'load_mesh', 'hipFree waits for the device'):

@@ -24,7 +24,7 @@ function drawCards(parent, process) {
 
 const wasteNames = { asked: 'asked for by the program', rounding: 'rounding of block sizes',
 	in_flight_own: 'in flight on the same stream',
-	in_flight_others: "in flight in other streams' caches",
+	in_flight_others: 'in flight on other streams',
 	fragmentation: 'fragmentation: holes that are too small', other_pools: 'free in other pools',
 	idle: 'free and large enough' };
 
