@@ -305,6 +305,30 @@ static void refused(void)
 	}
 }
 
+/* The driver unmaps, releases nothing and then maps nothing: the bytes are kept, and nobody waits
+ * for ever (SOMASHIM_WAKE_WAIT_MS=60). */
+static void unmapped(void)
+{
+	void (*fail)(const char *) = (void (*)(const char *))sim_must("somasim_fail");
+	void (*works)(void) = (void (*)(void))sim_must("somasim_fail_clear");
+	char byte;
+
+	kept = block(KEPT, 1);
+	fail("hipMemRelease:%1,hipMemMap:%1");
+	COMMAND(1, "sleep", "--hold", own_pid());
+	SAID("the runtime kept all memory, and refuses to map it again");
+	CHECK(state_now() == SS_LIVE_ASLEEP);
+	/* It is no hold, which the command did not promise. */
+	GIVES(hipErrorOutOfMemory, hipMemcpy(&byte, kept, 1, hipMemcpyDeviceToHost));
+	CHECK(hipGetLastError() == hipErrorOutOfMemory && state_now() == SS_LIVE_ASLEEP);
+	COMMAND(1, "wake", "--timeout", "0", own_pid());
+	SAID("the runtime refused memory");
+	works();
+	CHECK(whole(kept, KEPT, 1) && state_now() == SS_LIVE_AWAKE);
+	COMMAND(0, "sleep", own_pid());
+	CHECK(whole(kept, KEPT, 1));
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 2 && !strncmp(argv[2], "exits", 5))
@@ -332,6 +356,8 @@ int main(int argc, char **argv)
 		turn();
 	else if (!strcmp(argv[2], "refused"))
 		refused();
+	else if (!strcmp(argv[2], "unmapped"))
+		unmapped();
 	else
 		return 9;
 	return 0;
