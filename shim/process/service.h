@@ -61,7 +61,8 @@ void ss_run_hook(enum ss_hook which);
  * cancellation point, so a hit needs no protection. */
 #define SS_SERVED \
 	SS_UNCANCELLED; \
-	ss_tls.cancel = ss_cancel_was
+	ss_tls.cancel = ss_cancel_was; \
+	ss_tls.gave_up = false
 
 /* True: hand this call to the real function and do nothing else. The first call of a
  * process starts the shim (start.c). */

@@ -110,6 +110,14 @@ bool ss_sleep_wait(void)
 	return ok;
 }
 
+bool ss_sleep_wait_in_call(void)
+{
+	if (ss_tls.gave_up)
+		return atomic_load(&ss_sleep_state) == SS_LIVE_AWAKE;
+	ss_tls.gave_up = !ss_sleep_wait();
+	return !ss_tls.gave_up;
+}
+
 void ss_sleep_wait_for_ever(void)
 {
 	int saved = errno;

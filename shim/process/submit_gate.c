@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts calls that put work on a device, holds them while the process does not have its memory
- * (sleep_state.h), and refuses them once the gate is shut.
+ * Counts calls that put work on a device or take its memory, holds them while the process does not
+ * have its memory (sleep_state.h), and refuses them once the gate is shut.
  *
  * A caller raises a count and then looks whether the gate is shut. The thread that shuts the gate
  * first sets `shut_by` and then looks at the counts. One of the two sees the other. The same holds
@@ -50,7 +50,8 @@ enum ss_gate ss_gate_enter_slow(enum ss_gate_wait how)
 {
 	const void *by;
 
-	if (ss_tls.depth) /* the runtime calls us inside a call that is counted */
+	/* The runtime calls us, or we call it again, inside a call that is counted. */
+	if (ss_tls.depth || ss_tls.counted)
 		return SS_GATE_OPEN;
 	if (!atomic_load_explicit(&ss_sleep_used, memory_order_relaxed))
 		atomic_store_explicit(&ss_sleep_used, true, memory_order_relaxed);
@@ -63,11 +64,13 @@ enum ss_gate ss_gate_enter_slow(enum ss_gate_wait how)
 		wait_unheld();
 		if (how == SS_GATE_FOR_EVER)
 			ss_sleep_wait_for_ever();
-		else if (!ss_sleep_wait())
+		else if (how == SS_GATE_IN_CALL ? !ss_sleep_wait_in_call() : !ss_sleep_wait())
 			return SS_GATE_NO_MEMORY;
 	}
-	if (!by)
+	if (!by) {
+		ss_tls.counted = true;
 		return SS_GATE_COUNTED;
+	}
 	atomic_fetch_sub(my_count(), 1);
 	if (by == &ss_tls)
 		return SS_GATE_OPEN;
@@ -77,6 +80,7 @@ enum ss_gate ss_gate_enter_slow(enum ss_gate_wait how)
 
 void ss_gate_leave_slow(void)
 {
+	ss_tls.counted = false;
 	atomic_fetch_sub(my_count(), 1);
 }
 

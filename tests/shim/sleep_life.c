@@ -136,9 +136,16 @@ static void *copies(void *arg)
 	return NULL;
 }
 
+/* Each attempt to wake that finds no room waits for the device, so that freed memory is seen. */
+static uint64_t attempts(void)
+{
+	return sim_count("hipDeviceSynchronize");
+}
+
 static void no_memory(void)
 {
 	void *taken, *more;
+	uint64_t before, once;
 	char byte;
 	pthread_t thread;
 	size_t left, total;
@@ -149,8 +156,15 @@ static void no_memory(void)
 	OK(RUNTIME(hipMalloc)(&taken, 244 * MIB));
 	OK(hipMemGetInfo(&left, &total));
 	CHECK(left == 0);
+	before = attempts();
 	GIVES(hipErrorOutOfMemory, hipMemcpy(&byte, kept, 1, hipMemcpyDeviceToHost));
 	CHECK(hipGetLastError() == hipErrorOutOfMemory && state_now() == SS_LIVE_ASLEEP);
+	once = attempts() - before;
+	/* A request looks for memory at many places, and waits so long once only. */
+	before = attempts();
+	GIVES(hipErrorOutOfMemory, hipMalloc(&more, 4096));
+	CHECK(once >= 5 && attempts() - before < 2 * once);
+	GIVES(hipErrorOutOfMemory, hipMallocManaged(&more, 4096, hipMemAttachGlobal));
 	GIVES(hipErrorOutOfMemory, hipMallocAsync(&more, 200 * MIB, stream));
 	(void)hipGetLastError();
 	CHECK(state_now() == SS_LIVE_ASLEEP && sim_count("hipMemCreate") > 0);
