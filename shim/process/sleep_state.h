@@ -33,6 +33,8 @@ bool ss_sleep_wait(void);
 bool ss_sleep_wait_in_call(void);
 /* As above, for as long as it takes: for a call that cannot fail for lack of memory. */
 void ss_sleep_wait_for_ever(void);
+/* Until the process is awake or asleep, and not in between. Wakes nobody. */
+void ss_sleep_wait_transition(void);
 
 /* ---- for the thread of shim/sleep/ --------------------------------------------- */
 

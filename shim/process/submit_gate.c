@@ -46,6 +46,14 @@ static void wait_unheld(void)
 	errno = saved;
 }
 
+static bool may_enter(enum ss_gate_wait how)
+{
+	uint32_t state = atomic_load(&ss_sleep_state);
+
+	return (state == SS_LIVE_AWAKE || (state == SS_LIVE_ASLEEP && how == SS_GATE_ASLEEP_TOO)) &&
+	       !atomic_load(&holds);
+}
+
 enum ss_gate ss_gate_enter_slow(enum ss_gate_wait how)
 {
 	const void *by;
@@ -58,11 +66,13 @@ enum ss_gate ss_gate_enter_slow(enum ss_gate_wait how)
 	for (;;) {
 		atomic_fetch_add(my_count(), 1);
 		by = atomic_load(&shut_by);
-		if (likely(atomic_load(&ss_sleep_state) == SS_LIVE_AWAKE && !atomic_load(&holds)))
+		if (likely(may_enter(how)))
 			break;
 		atomic_fetch_sub(my_count(), 1);
 		wait_unheld();
-		if (how == SS_GATE_FOR_EVER)
+		if (how == SS_GATE_ASLEEP_TOO)
+			ss_sleep_wait_transition();
+		else if (how == SS_GATE_FOR_EVER)
 			ss_sleep_wait_for_ever();
 		else if (how == SS_GATE_IN_CALL ? !ss_sleep_wait_in_call() : !ss_sleep_wait())
 			return SS_GATE_NO_MEMORY;

@@ -99,6 +99,49 @@ static void exits(bool hold)
 	exit(0);
 }
 
+/* A handler of the end that needs no memory does not wait for any. */
+static void destroys_at_exit(void)
+{
+	GIVES(hipSuccess, hipStreamDestroy(stream));
+	(void)hipDeviceReset();
+}
+
+static void exits_without_memory(void)
+{
+	void *taken;
+
+	kept = block(KEPT, 1);
+	COMMAND(0, "sleep", own_pid());
+	OK(RUNTIME(hipMalloc)(&taken, 244 * MIB));
+	exit(0);
+}
+
+static void *copies_one(void *arg)
+{
+	char byte;
+
+	(void)arg;
+	(void)hipMemcpy(&byte, kept, 1, hipMemcpyDeviceToHost);
+	return NULL;
+}
+
+/* A runtime that dies of mappings at its end finds none, though some memory stayed, and a thread
+ * has just begun to wait (SOMASIM_QUIRKS=exit-mapped). */
+static void exits_mapped(void)
+{
+	void *(*retain)(void *, void *) = (void *(*)(void *, void *))dlsym(
+		RTLD_DEFAULT, "hipMemRetainAllocationHandle");
+	void *handle, *stays = block(MIB, 2);
+	pthread_t thread;
+
+	kept = block(KEPT, 1);
+	CHECK(retain && !retain(&handle, stays));
+	COMMAND(0, "sleep", "--hold", own_pid());
+	CHECK(!pthread_create(&thread, NULL, copies_one, NULL));
+	usleep(10000);
+	exit(0);
+}
+
 /* ---- reset ---------------------------------------------------------------------------------- */
 
 static void *resets(void *arg)
@@ -345,7 +388,9 @@ static void unmapped(void)
 
 int main(int argc, char **argv)
 {
-	if (argc > 2 && !strncmp(argv[2], "exits", 5))
+	if (argc > 2 && !strcmp(argv[2], "exits_without_memory"))
+		atexit(destroys_at_exit);
+	else if (argc > 2 && (!strcmp(argv[2], "exits") || !strcmp(argv[2], "exits_hold")))
 		atexit(copies_at_exit);
 	sleep_test_begin(argc, argv);
 	if (!strcmp(argv[2], "idle"))
@@ -358,6 +403,10 @@ int main(int argc, char **argv)
 		exits(false);
 	else if (!strcmp(argv[2], "exits_hold"))
 		exits(true);
+	else if (!strcmp(argv[2], "exits_without_memory"))
+		exits_without_memory();
+	else if (!strcmp(argv[2], "exits_mapped"))
+		exits_mapped();
 	else if (!strcmp(argv[2], "reset"))
 		reset();
 	else if (!strcmp(argv[2], "no_memory"))
