@@ -324,8 +324,10 @@ enum ss_status ss_vmm_open(struct ss_memory *m)
 
 void ss_memory_unmap_all(struct ss_memory *m)
 {
-	/* The tables stay for threads that still run. */
-	if (m->backing == SS_BACKING_VMM && ss_memory_claim(m, false, NULL) && m->vmm)
+	/* The tables stay for threads that still run. Memory that sleeps is claimed for good, and
+	 * some of it may have stayed. */
+	if (m->backing == SS_BACKING_VMM &&
+	    (atomic_load(&m->sleeps) || ss_memory_claim(m, false, NULL)) && m->vmm)
 		ss_chunks_unmap_all(m, m->vmm);
 	ss_guards_unmap(m);
 }

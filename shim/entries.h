@@ -840,6 +840,32 @@
 	E(QUEUE, stream, hipConfigureCall, 402, 502, \
 	  (dim3 grid, dim3 block, size_t shared, hipStream_t stream), \
 	  (grid, block, shared, stream)) \
+	/* hipLaunchByPtr puts work on the stream of hipConfigureCall. Calls that make textures look \
+	 * up what a pointer is, so its memory must be mapped. */ \
+	E(CHECK, false, hipLaunchByPtr, 402, 502, (const void *func), (func)) \
+	E(CHECK, false, hipBindTexture, 402, 502, \
+	  (size_t *offset, const textureReference *texture, const void *ptr, \
+	   const hipChannelFormatDesc *desc, size_t size), \
+	  (offset, texture, ptr, desc, size)) \
+	E(CHECK, false, hipBindTexture2D, 402, 502, \
+	  (size_t *offset, const textureReference *texture, const void *ptr, \
+	   const hipChannelFormatDesc *desc, size_t width, size_t height, size_t pitch), \
+	  (offset, texture, ptr, desc, width, height, pitch)) \
+	E(CHECK, false, hipCreateTextureObject, 402, 502, \
+	  (hipTextureObject_t *object, const hipResourceDesc *resource, \
+	   const hipTextureDesc *desc, const struct hipResourceViewDesc *view), \
+	  (object, resource, desc, view)) \
+	E(CHECK, false, hipTexObjectCreate, 402, 502, \
+	  (hipTextureObject_t *object, const HIP_RESOURCE_DESC *resource, \
+	   const HIP_TEXTURE_DESC *desc, const HIP_RESOURCE_VIEW_DESC *view), \
+	  (object, resource, desc, view)) \
+	E(CHECK, false, hipTexRefSetAddress, 402, 502, \
+	  (size_t *offset, textureReference *texture, hipDeviceptr_t ptr, size_t size), \
+	  (offset, texture, ptr, size)) \
+	E(CHECK, false, hipTexRefSetAddress2D, 402, 502, \
+	  (textureReference *texture, const HIP_ARRAY_DESCRIPTOR *desc, hipDeviceptr_t ptr, \
+	   size_t pitch), \
+	  (texture, desc, ptr, pitch)) \
 	E(QUEUE, ss_launch(stream, f, false, params, NULL), hipModuleLaunchCooperativeKernel, 505, 507, \
 	  (hipFunction_t f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int lx, \
 	   unsigned int ly, unsigned int lz, unsigned int shared, hipStream_t stream, \

@@ -472,6 +472,9 @@ static bool return_chunk(struct ss_memory *m, const struct ss_chunk *c)
 {
 	const struct ss_driver *drv = &m->core->drv;
 
+	if (c->asleep)
+		return !c->handle ||
+		       drv->chunk_release(drv->ctx, m->dev, c->handle, c->size) == SS_OK;
 	return !must_stay(m, c) &&
 	       drv->unmap(drv->ctx, m->dev, (void *)(uintptr_t)c->va, c->size) == SS_OK &&
 	       drv->chunk_release(drv->ctx, m->dev, c->handle, c->size) == SS_OK;

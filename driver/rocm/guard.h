@@ -25,6 +25,8 @@ struct ss_tls {
 	/* The same for hipExtGetLastError: the error of the last command, if it was ours. */
 	int command;
 	int cancel;           /* the thread's cancel state outside of us (SS_SERVED) */
+	bool counted;         /* a call of this thread is counted at the gate (submit_gate.h) */
+	bool gave_up;         /* this call has waited in vain for the process to wake */
 	uint64_t own_streams; /* devices on which this thread has a per-thread stream */
 };
 

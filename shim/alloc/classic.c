@@ -85,12 +85,9 @@ hipError_t ss_malloc(void **ptr, size_t size, bool guarded)
 	/* The runtime must not serve a request that the user's limit refuses. */
 	if (status == SS_ERR_NOMEM && ss_options.limit.set)
 		return ss_fail(hipErrorOutOfMemory);
-	/* (The process still sleeps if it has found no memory to wake with.) */
-	if (!ss_sleep_may_take())
-		return ss_fail(hipErrorOutOfMemory);
 	/* If the pool did not try to make room, idle memory of ours may be all that is left. */
 	if (likely(!ss_limited() && status != SS_ERR_WOULD_WAIT))
-		err = REAL(hipExtMallocWithFlags, ptr, size, hipDeviceMallocDefault);
+		err = SS_TAKING(REAL(hipExtMallocWithFlags, ptr, size, hipDeviceMallocDefault));
 	else
 		err = SS_LIMITED(dev, size, *ptr,
 				 ss_real.hipExtMallocWithFlags(ptr, size, hipDeviceMallocDefault));

@@ -8,7 +8,6 @@
 
 #include "shim/alloc/retry.h"
 #include "shim/process/service.h"
-#include "shim/process/sleep_state.h"
 
 static inline bool ss_limited(void)
 {
@@ -37,16 +36,14 @@ uint64_t ss_limit_driver_array(unsigned format, unsigned channels, size_t width,
 
 /* The result of `call`, which takes `bytes` of dev (-1: the current device) and then knows the
  * memory by `key`, an expression that is evaluated after success. A call beyond the limit is
- * repeated as long as our pools can release idle memory, like a call that finds no memory. While
- * the process sleeps the call waits. */
+ * repeated as long as our pools can release idle memory, like a call that finds no memory. */
 #define SS_LIMITED(dev, bytes, key, call) __extension__({ \
 	uint64_t bytes_ = ss_limited() ? (bytes) : 0; \
 	int dev_ = bytes_ ? ss_limit_device(dev) : (dev); \
 	hipError_t limited_ = \
-		!ss_sleep_may_take() ? hipErrorOutOfMemory : \
-				       SS_RETRY(dev_, !ss_limit_begin(dev_, bytes_) ? \
-							      hipErrorOutOfMemory : \
-							      ss_limit_end(call, dev_, bytes_)); \
+		SS_RETRY(dev_, !ss_limit_begin(dev_, bytes_) ? \
+				       hipErrorOutOfMemory : \
+				       ss_limit_end(call, dev_, bytes_)); \
 	if (bytes_ && limited_ == hipSuccess) \
 		ss_limit_keep((const void *)(uintptr_t)(key), dev_, bytes_); \
 	limited_; })

@@ -144,6 +144,7 @@ static void unmap_all(void)
 		ss_gate_open();
 		return;
 	}
+	ss_run_hook(SS_HOOK_UNMAP);
 	for (int dev = 0; dev < ss_rocm_devices; dev++) {
 		if (!ss_must_unmap(ss_core, dev) || !ss_device_switch(&s, dev))
 			continue;

@@ -50,6 +50,7 @@ void ss_state_set(int from, int to);
 enum ss_hook {
 	SS_HOOK_START, /* the core exists, and no call has been served */
 	SS_HOOK_EXIT,  /* exit() begins, and everything still works */
+	SS_HOOK_UNMAP, /* all memory is unmapped next, and no thread gives a device work */
 	SS_HOOK_END,   /* the process is about to end: no HIP call. May come twice */
 	SS_HOOKS
 };
@@ -61,7 +62,8 @@ void ss_run_hook(enum ss_hook which);
  * cancellation point, so a hit needs no protection. */
 #define SS_SERVED \
 	SS_UNCANCELLED; \
-	ss_tls.cancel = ss_cancel_was
+	ss_tls.cancel = ss_cancel_was; \
+	ss_tls.gave_up = false
 
 /* True: hand this call to the real function and do nothing else. The first call of a
  * process starts the shim (start.c). */

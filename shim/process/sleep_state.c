@@ -77,10 +77,12 @@ static bool wait_awake(bool for_ever)
 
 	while ((state = atomic_load(&ss_sleep_state)) != SS_LIVE_AWAKE) {
 		if (state == SS_LIVE_SETTLING) {
-			if (hold--)
-				(void)ss_sleep_futex_wait(&ss_sleep_state, state, SLICE_MS);
-			else
+			if (!hold) {
 				open_gate();
+				continue;
+			}
+			hold--;
+			(void)ss_sleep_futex_wait(&ss_sleep_state, state, SLICE_MS);
 			continue;
 		}
 		if (!waits) {
@@ -110,11 +112,29 @@ bool ss_sleep_wait(void)
 	return ok;
 }
 
+bool ss_sleep_wait_in_call(void)
+{
+	if (ss_tls.gave_up)
+		return atomic_load(&ss_sleep_state) == SS_LIVE_AWAKE;
+	ss_tls.gave_up = !ss_sleep_wait();
+	return !ss_tls.gave_up;
+}
+
 void ss_sleep_wait_for_ever(void)
 {
 	int saved = errno;
 
 	(void)wait_awake(true);
+	errno = saved;
+}
+
+void ss_sleep_wait_transition(void)
+{
+	int saved = errno;
+	uint32_t state;
+
+	while ((state = atomic_load(&ss_sleep_state)) != SS_LIVE_AWAKE && state != SS_LIVE_ASLEEP)
+		(void)ss_sleep_futex_wait(&ss_sleep_state, state, UINT64_MAX);
 	errno = saved;
 }
 

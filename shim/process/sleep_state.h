@@ -12,7 +12,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/base/compiler.h"
 #include "live/page.h"
 
 /* Between two attempts to wake; some ms more, by the process id, so that two processes which take
@@ -29,17 +28,13 @@ extern atomic_bool ss_sleep_used __attribute__((visibility("hidden")));
  * sleeps, because the devices have had no memory for it for SOMASHIM_WAKE_WAIT_MS. Any thread, no
  * lock held. Keeps errno. */
 bool ss_sleep_wait(void);
+/* As above, from inside a call that is served (SS_SERVED), which may wait at several places: they
+ * have one SOMASHIM_WAKE_WAIT_MS in all. */
+bool ss_sleep_wait_in_call(void);
 /* As above, for as long as it takes: for a call that cannot fail for lack of memory. */
 void ss_sleep_wait_for_ever(void);
-
-/* Before a call that takes memory of a device past our pools. Memory that the process
- * has lent is not free for the process itself: with less it could not wake. False: as above. */
-static inline bool ss_sleep_may_take(void)
-{
-	return likely(atomic_load_explicit(&ss_sleep_state, memory_order_relaxed) <
-		      SS_LIVE_COPYING) ||
-	       ss_sleep_wait();
-}
+/* Until the process is awake or asleep, and not in between. Wakes nobody. */
+void ss_sleep_wait_transition(void);
 
 /* ---- for the thread of shim/sleep/ --------------------------------------------- */
 

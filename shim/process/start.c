@@ -80,7 +80,7 @@ static void create(int devices)
 				       .grew = ss_live_grew,
 				       .out_of_memory = ss_shim_oom_report,
 				       .block = ss_recording_journal(&ss_options),
-				       .wake = ss_sleep_wait,
+				       .wake = ss_sleep_wait_in_call,
 				       .quiet_begin = ss_gate_hold,
 				       .quiet_end = ss_gate_unhold,
 			       });

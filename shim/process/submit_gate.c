@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts calls that put work on a device, holds them while the process does not have its memory
- * (sleep_state.h), and refuses them once the gate is shut.
+ * Counts calls that put work on a device or take its memory, holds them while the process does not
+ * have its memory (sleep_state.h), and refuses them once the gate is shut.
  *
  * A caller raises a count and then looks whether the gate is shut. The thread that shuts the gate
  * first sets `shut_by` and then looks at the counts. One of the two sees the other. The same holds
@@ -46,28 +46,41 @@ static void wait_unheld(void)
 	errno = saved;
 }
 
+static bool may_enter(enum ss_gate_wait how)
+{
+	uint32_t state = atomic_load(&ss_sleep_state);
+
+	return (state == SS_LIVE_AWAKE || (state == SS_LIVE_ASLEEP && how == SS_GATE_ASLEEP_TOO)) &&
+	       !atomic_load(&holds);
+}
+
 enum ss_gate ss_gate_enter_slow(enum ss_gate_wait how)
 {
 	const void *by;
 
-	if (ss_tls.depth) /* the runtime calls us inside a call that is counted */
+	/* The runtime calls us, or we call it again, inside a call that is counted. */
+	if (ss_tls.depth || ss_tls.counted)
 		return SS_GATE_OPEN;
 	if (!atomic_load_explicit(&ss_sleep_used, memory_order_relaxed))
 		atomic_store_explicit(&ss_sleep_used, true, memory_order_relaxed);
 	for (;;) {
 		atomic_fetch_add(my_count(), 1);
 		by = atomic_load(&shut_by);
-		if (likely(atomic_load(&ss_sleep_state) == SS_LIVE_AWAKE && !atomic_load(&holds)))
+		if (likely(may_enter(how)))
 			break;
 		atomic_fetch_sub(my_count(), 1);
 		wait_unheld();
-		if (how == SS_GATE_FOR_EVER)
+		if (how == SS_GATE_ASLEEP_TOO)
+			ss_sleep_wait_transition();
+		else if (how == SS_GATE_FOR_EVER)
 			ss_sleep_wait_for_ever();
-		else if (!ss_sleep_wait())
+		else if (how == SS_GATE_IN_CALL ? !ss_sleep_wait_in_call() : !ss_sleep_wait())
 			return SS_GATE_NO_MEMORY;
 	}
-	if (!by)
+	if (!by) {
+		ss_tls.counted = true;
 		return SS_GATE_COUNTED;
+	}
 	atomic_fetch_sub(my_count(), 1);
 	if (by == &ss_tls)
 		return SS_GATE_OPEN;
@@ -77,6 +90,7 @@ enum ss_gate ss_gate_enter_slow(enum ss_gate_wait how)
 
 void ss_gate_leave_slow(void)
 {
+	ss_tls.counted = false;
 	atomic_fetch_sub(my_count(), 1);
 }
 

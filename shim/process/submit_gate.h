@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 #include "driver/rocm/guard.h"
+#include "shim/process/service.h"
 
 enum ss_gate {
 	SS_GATE_SHUT,      /* make no real call; return hipErrorDeinitialized */
@@ -22,8 +23,13 @@ enum ss_gate {
 	SS_GATE_COUNTED,   /* make the call, then ss_gate_leave() */
 };
 
-/* May a call that is held fail if the devices have no memory for the process? */
-enum ss_gate_wait { SS_GATE_WITHIN_LIMIT, SS_GATE_FOR_EVER };
+/* How long is a call held if the devices have no memory for the process? */
+enum ss_gate_wait {
+	SS_GATE_WITHIN_LIMIT,
+	SS_GATE_IN_CALL, /* the same, but the call may have waited before (sleep_state.h) */
+	SS_GATE_FOR_EVER,
+	SS_GATE_ASLEEP_TOO, /* not held by a process that sleeps, only while it changes that */
+};
 
 extern atomic_bool ss_gate_counts __attribute__((visibility("hidden")));
 enum ss_gate ss_gate_enter_slow(enum ss_gate_wait how);
@@ -48,6 +54,15 @@ static inline void ss_gate_leave(enum ss_gate gate)
 {
 	if (unlikely(gate == SS_GATE_COUNTED))
 		ss_gate_leave_slow();
+}
+
+/* Around a real call that takes memory of a device past our pools, inside a call that is served.
+ * Memory that the process has lent is not free for the process itself: with less it could not
+ * wake. */
+static inline enum ss_gate ss_gate_enter_taking(void)
+{
+	return likely(ss_options.sleep == SS_SLEEP_OFF) ? SS_GATE_OPEN :
+							  ss_gate_enter_as(SS_GATE_IN_CALL);
 }
 
 /* Begins to count calls. Before the first call is served. */

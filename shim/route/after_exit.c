@@ -99,9 +99,10 @@ hipError_t after_exit_hipMemPoolSetAccess(hipMemPool_t handle, const hipMemAcces
 /* ---- calls that destroy streams ----------------------------------------- */
 
 /* From now on the core knows streams that have been destroyed, and must not query them. No stream
- * is destroyed while the end of the process queries streams. */
+ * is destroyed while the end of the process queries streams. Nothing here needs memory that sleeps,
+ * and the devices may never have room for it again. */
 #define DESTROYS_STREAMS(name, ...) __extension__({ \
-	enum ss_gate gate_ = ss_gate_enter_as(SS_GATE_FOR_EVER); \
+	enum ss_gate gate_ = ss_gate_enter_as(SS_GATE_ASLEEP_TOO); \
 	hipError_t err_ = hipErrorDeinitialized; \
 	if (gate_ >= SS_GATE_OPEN) { \
 		ss_exit_streams_unknown(); \

@@ -12,7 +12,8 @@
 
 #define SS_TABLE(T) \
 	T(hipArray3DCreate, 1) T(hipArrayCreate, 3) T(hipArrayDestroy, 4) \
-	T(hipConfigureCall, 13) T(hipCtxCreate, 16) T(hipCtxDestroy, 17) \
+	T(hipBindTexture, 7) T(hipBindTexture2D, 8) \
+	T(hipConfigureCall, 13) T(hipCreateTextureObject, 15) T(hipCtxCreate, 16) T(hipCtxDestroy, 17) \
 	T(hipCtxDisablePeerAccess, 18) T(hipCtxEnablePeerAccess, 19) \
 	T(hipCtxPopCurrent, 26) T(hipCtxPushCurrent, 27) T(hipCtxSetCurrent, 29) \
 	T(hipCtxSynchronize, 31) T(hipDeviceDisablePeerAccess, 38) \
@@ -62,7 +63,8 @@
 	T(hipMemcpy2D, 260) T(hipMemcpy2DAsync, 261) T(hipMemcpy2DFromArray, 262) \
 	T(hipMemcpy2DFromArrayAsync, 263) T(hipMemcpy2DToArray, 264) \
 	T(hipMemcpy2DToArrayAsync, 265) T(hipMemcpy3D, 266) T(hipMemcpyFromArray, 274) \
-	T(hipMemcpyFromSymbol, 275) T(hipMemcpyToArray, 284) T(hipMemcpyToSymbol, 285) \
+	T(hipLaunchByPtr, 210) T(hipTexObjectCreate, 353) T(hipTexRefSetAddress, 368) \
+	T(hipTexRefSetAddress2D, 369) T(hipMemcpyFromSymbol, 275) T(hipMemcpyToArray, 284) T(hipMemcpyToSymbol, 285) \
 	T(hipGetChannelDesc, 101) T(hipMemcpy3DAsync, 267) T(hipMemcpyAsync, 268) \
 	T(hipMemcpyDtoD, 270) T(hipMemcpyDtoDAsync, 271) T(hipMemcpyDtoH, 272) \
 	T(hipMemcpyDtoHAsync, 273) T(hipMemcpyFromSymbolAsync, 276) T(hipMemcpyHtoD, 278) \

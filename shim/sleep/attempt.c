@@ -27,7 +27,8 @@
 #include "shim/sleep/store.h"
 #include "shim/sleep/wake_turn.h"
 
-#define LOOK_US 200 /* between two looks at what an attempt waits for */
+#define LOOK_US 200  /* between two looks at what an attempt waits for */
+#define UNDO_TRIES 5 /* each call of the runtime is tried three times in each */
 
 static struct ss_asleep *asleep;
 static const struct ss_sleep_store *store;
@@ -175,12 +176,18 @@ static void awake(void)
 	ss_decay_thread_resume();
 }
 
-/* Nothing was released, so nothing can be missing. */
-static void undo(void)
+/* Nothing was released, so no memory can be missing. But the runtime may refuse for good to map
+ * again what it has unmapped. False: the process sleeps, and wakes as after any sleep. */
+static bool undo(void)
 {
-	while (ss_core_wake(asleep) != SS_OK)
-		usleep(1000);
-	awake();
+	for (int i = 0; i < UNDO_TRIES; i++) {
+		if (ss_core_wake(asleep) == SS_OK) {
+			awake();
+			return true;
+		}
+		usleep(LOOK_US);
+	}
+	return false;
 }
 
 enum ss_attempt ss_attempt_sleep(unsigned hold_ms, const char *dir, struct ss_live_slept *out)
@@ -207,8 +214,13 @@ enum ss_attempt ss_attempt_sleep(unsigned hold_ms, const char *dir, struct ss_li
 		awake();
 		return how;
 	}
+	if (!out->gone && !undo()) {
+		say(out, "the runtime kept all memory, and refuses to map it again: the process "
+			 "sleeps until it does");
+		ss_sleep_enter(SS_LIVE_ASLEEP);
+		return SS_ATTEMPT_FAILED;
+	}
 	if (!out->gone) {
-		undo();
 		/* If the pools had idle memory only, all has been done that was asked for. */
 		out->error = !out->idle;
 		say(out, ss_sleep_nothing(out->held));

@@ -16,7 +16,7 @@ enum ss_attempt {
 /* Puts the process to sleep. `hold_ms`: the longest time for which threads are held until the
  * devices are idle. `dir`: where contents are kept, "" = in memory. Fills *out, with the reason if
  * the process stays awake. FAILED is also returned if no memory came free: the process is awake
- * then. */
+ * then, unless the runtime refuses to map again what it has unmapped. */
 enum ss_attempt ss_attempt_sleep(unsigned hold_ms, const char *dir, struct ss_live_slept *out);
 /* Wakes the process. LATER: a device has no room; *why, static, gives the reason. */
 enum ss_attempt ss_attempt_wake(const char **why);

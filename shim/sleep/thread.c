@@ -315,17 +315,30 @@ static void at_exit(void)
 	ss_sleep_ring();
 }
 
-static void finish(void)
+/* False: it was stopped before, there is none, or it is in a call that does not end. */
+static bool stop_thread(void)
 {
 	struct timespec end;
 
 	/* (A child by a fork that libc does not know of has no thread.) */
 	if (!started || owner != getpid() || atomic_exchange(&stopped, true))
-		return;
+		return false;
 	ss_sleep_ring();
 	clock_gettime(CLOCK_REALTIME, &end); /* the wait function takes this clock */
 	end.tv_sec += FORK_MS / 1000;
-	(void)pthread_timedjoin_np(thread, NULL, &end);
+	return !pthread_timedjoin_np(thread, NULL, &end);
+}
+
+static void finish(void)
+{
+	(void)stop_thread();
+}
+
+/* Nobody wakes the process any more, so nobody is to wait for that. (The gate is shut.) */
+static void before_unmap(void)
+{
+	if (stop_thread())
+		ss_sleep_set_state(SS_LIVE_AWAKE);
 }
 
 static bool start_thread(void)
@@ -369,6 +382,7 @@ __attribute__((constructor)) static void init(void)
 {
 	ss_set_hook(SS_HOOK_START, start);
 	ss_set_hook(SS_HOOK_EXIT, at_exit);
+	ss_set_hook(SS_HOOK_UNMAP, before_unmap);
 	ss_set_hook(SS_HOOK_END, finish);
 	if (getenv("SOMASHIM_SLEEP"))
 		ss_gate_start();

@@ -34,13 +34,34 @@ static void follow_launch(void)
 	OK(hipLaunchKernel(&follow, (dim3){1, 1, 1}, (dim3){1, 1, 1}, args, 0, stream));
 }
 
+/* By the calls of compilers before ROCm 4. The launch comes after the sleep. */
+static char legacy; /* the name of a kernel without arguments */
+
+static void legacy_body(void **args)
+{
+	void *list_of[] = {&list};
+
+	(void)args;
+	follow_body(list_of);
+}
+
+static void legacy_launch(void)
+{
+	OK(hipConfigureCall((dim3){1, 1, 1}, (dim3){1, 1, 1}, 0, stream));
+	COMMAND(0, "sleep", own_pid());
+	CHECK(state_now() == SS_LIVE_ASLEEP);
+	OK(hipLaunchByPtr(&legacy));
+	CHECK(state_now() == SS_LIVE_AWAKE);
+}
+
 static void blocks_make(void)
 {
-	static const size_t sizes[] = {8, 0};
+	static const size_t sizes[] = {8, 0}, none[] = {0};
 	uint32_t *words[BLOCKS];
 	hipGraph_t captured;
 
 	kernel_register(&follow, follow_body, sizes);
+	kernel_register(&legacy, legacy_body, none);
 	for (int i = 0; i < BLOCKS; i++) {
 		blocks[i] = block(size_of[i], (uint32_t)i);
 		words[i] = (uint32_t *)blocks[i] + 3;
@@ -110,7 +131,8 @@ static void nap(void)
 	SAID("MiB came back by the devices' own figure");
 	CHECK(!strstr(said, "awake again"));
 	CHECK(state_now() == SS_LIVE_ASLEEP);
-	/* (The device may count a little more for a chunk than its size.) */
+	/* (From 7.14 on a trial of 1 MiB in all stays mapped until the first unmap:
+	 * driver/rocm/access_probe.c.) */
 	CHECK(device_free(0) >= free_before + held &&
 	      device_free(0) < free_before + held + 2 * MIB);
 	CHECK(atomic_load(&page_of_ours()->sleep.asleep[0]) == held);
@@ -150,6 +172,8 @@ static void nap(void)
 	COMMAND(0, "sleep", own_pid());
 	follow_launch();
 	blocks_check(4, true);
+	legacy_launch();
+	blocks_check(5, true);
 	/* Calls that ask what a pointer is are answered; a node of a graph needs the memory. */
 	COMMAND(0, "sleep", own_pid());
 	OK(hipPointerGetAttributes(&attributes, blocks[2]));
@@ -164,11 +188,11 @@ static void nap(void)
 	OK(hipMallocAsync(&p, 100 * MIB, stream)); /* has to map */
 	CHECK(state_now() == SS_LIVE_AWAKE);
 	OK(hipFreeAsync(p, stream));
-	blocks_check(4, true);
+	blocks_check(5, true);
 	COMMAND(0, "sleep", own_pid());
 	COMMAND(0, "wake", own_pid());
 	SAID("awake");
-	blocks_check(4, true);
+	blocks_check(5, true);
 	COMMAND(0, "wake", own_pid()); /* it is */
 }
 

@@ -99,6 +99,49 @@ static void exits(bool hold)
 	exit(0);
 }
 
+/* A handler of the end that needs no memory does not wait for any. */
+static void destroys_at_exit(void)
+{
+	GIVES(hipSuccess, hipStreamDestroy(stream));
+	(void)hipDeviceReset();
+}
+
+static void exits_without_memory(void)
+{
+	void *taken;
+
+	kept = block(KEPT, 1);
+	COMMAND(0, "sleep", own_pid());
+	OK(RUNTIME(hipMalloc)(&taken, 244 * MIB));
+	exit(0);
+}
+
+static void *copies_one(void *arg)
+{
+	char byte;
+
+	(void)arg;
+	(void)hipMemcpy(&byte, kept, 1, hipMemcpyDeviceToHost);
+	return NULL;
+}
+
+/* A runtime that dies of mappings at its end finds none, though some memory stayed, and a thread
+ * has just begun to wait (SOMASIM_QUIRKS=exit-mapped). */
+static void exits_mapped(void)
+{
+	void *(*retain)(void *, void *) = (void *(*)(void *, void *))dlsym(
+		RTLD_DEFAULT, "hipMemRetainAllocationHandle");
+	void *handle, *stays = block(MIB, 2);
+	pthread_t thread;
+
+	kept = block(KEPT, 1);
+	CHECK(retain && !retain(&handle, stays));
+	COMMAND(0, "sleep", "--hold", own_pid());
+	CHECK(!pthread_create(&thread, NULL, copies_one, NULL));
+	usleep(10000);
+	exit(0);
+}
+
 /* ---- reset ---------------------------------------------------------------------------------- */
 
 static void *resets(void *arg)
@@ -136,9 +179,16 @@ static void *copies(void *arg)
 	return NULL;
 }
 
+/* Each attempt to wake that finds no room waits for the device, so that freed memory is seen. */
+static uint64_t attempts(void)
+{
+	return sim_count("hipDeviceSynchronize");
+}
+
 static void no_memory(void)
 {
 	void *taken, *more;
+	uint64_t before, once;
 	char byte;
 	pthread_t thread;
 	size_t left, total;
@@ -149,8 +199,15 @@ static void no_memory(void)
 	OK(RUNTIME(hipMalloc)(&taken, 244 * MIB));
 	OK(hipMemGetInfo(&left, &total));
 	CHECK(left == 0);
+	before = attempts();
 	GIVES(hipErrorOutOfMemory, hipMemcpy(&byte, kept, 1, hipMemcpyDeviceToHost));
 	CHECK(hipGetLastError() == hipErrorOutOfMemory && state_now() == SS_LIVE_ASLEEP);
+	once = attempts() - before;
+	/* A request looks for memory at many places, and waits so long once only. */
+	before = attempts();
+	GIVES(hipErrorOutOfMemory, hipMalloc(&more, 4096));
+	CHECK(once >= 5 && attempts() - before < 2 * once);
+	GIVES(hipErrorOutOfMemory, hipMallocManaged(&more, 4096, hipMemAttachGlobal));
 	GIVES(hipErrorOutOfMemory, hipMallocAsync(&more, 200 * MIB, stream));
 	(void)hipGetLastError();
 	CHECK(state_now() == SS_LIVE_ASLEEP && sim_count("hipMemCreate") > 0);
@@ -305,9 +362,35 @@ static void refused(void)
 	}
 }
 
+/* The driver unmaps, releases nothing and then maps nothing: the bytes are kept, and nobody waits
+ * for ever (SOMASHIM_WAKE_WAIT_MS=60). */
+static void unmapped(void)
+{
+	void (*fail)(const char *) = (void (*)(const char *))sim_must("somasim_fail");
+	void (*works)(void) = (void (*)(void))sim_must("somasim_fail_clear");
+	char byte;
+
+	kept = block(KEPT, 1);
+	fail("hipMemRelease:%1,hipMemMap:%1");
+	COMMAND(1, "sleep", "--hold", own_pid());
+	SAID("the runtime kept all memory, and refuses to map it again");
+	CHECK(state_now() == SS_LIVE_ASLEEP);
+	/* It is no hold, which the command did not promise. */
+	GIVES(hipErrorOutOfMemory, hipMemcpy(&byte, kept, 1, hipMemcpyDeviceToHost));
+	CHECK(hipGetLastError() == hipErrorOutOfMemory && state_now() == SS_LIVE_ASLEEP);
+	COMMAND(1, "wake", "--timeout", "0", own_pid());
+	SAID("the runtime refused memory");
+	works();
+	CHECK(whole(kept, KEPT, 1) && state_now() == SS_LIVE_AWAKE);
+	COMMAND(0, "sleep", own_pid());
+	CHECK(whole(kept, KEPT, 1));
+}
+
 int main(int argc, char **argv)
 {
-	if (argc > 2 && !strncmp(argv[2], "exits", 5))
+	if (argc > 2 && !strcmp(argv[2], "exits_without_memory"))
+		atexit(destroys_at_exit);
+	else if (argc > 2 && (!strcmp(argv[2], "exits") || !strcmp(argv[2], "exits_hold")))
 		atexit(copies_at_exit);
 	sleep_test_begin(argc, argv);
 	if (!strcmp(argv[2], "idle"))
@@ -320,6 +403,10 @@ int main(int argc, char **argv)
 		exits(false);
 	else if (!strcmp(argv[2], "exits_hold"))
 		exits(true);
+	else if (!strcmp(argv[2], "exits_without_memory"))
+		exits_without_memory();
+	else if (!strcmp(argv[2], "exits_mapped"))
+		exits_mapped();
 	else if (!strcmp(argv[2], "reset"))
 		reset();
 	else if (!strcmp(argv[2], "no_memory"))
@@ -332,6 +419,8 @@ int main(int argc, char **argv)
 		turn();
 	else if (!strcmp(argv[2], "refused"))
 		refused();
+	else if (!strcmp(argv[2], "unmapped"))
+		unmapped();
 	else
 		return 9;
 	return 0;
