@@ -103,12 +103,12 @@ export LD_LIBRARY_PATH=$work/runtime:${library%/*}${LD_LIBRARY_PATH:+:$LD_LIBRAR
 
 # ---- tests ----------------------------------------------------------------------
 case $length in
-quick) limit=120 seeds=0 steps=100 slice=0.01 rounds=1 few=few ;;
-normal) limit=120 seeds=5 steps=300 slice=0.03 rounds=2 few=few ;;
-long) limit=1800 seeds=20 steps=2000 slice=0.1 rounds=2 few= ;;
+quick) limit=120 seeds=0 steps=100 slice=0.01 rounds=1 few=few sleeps="4 16" ;;
+normal) limit=120 seeds=5 steps=300 slice=0.03 rounds=2 few=few sleeps="20 512" ;;
+long) limit=1800 seeds=20 steps=2000 slice=0.1 rounds=2 few= sleeps="100 4096" ;;
 esac
 # An emulated device takes a thousand times as long for a kernel.
-[ -z "${GPU_EMULATED:-}" ] || limit=$((limit * 10)) figures=0
+[ -z "${GPU_EMULATED:-}" ] || limit=$((limit * 10)) figures=0 sleeps="${sleeps% *} 8"
 WORK_US=15 # of the device, per allocation of a replay
 
 # selftest BACKING: what the doctor's self-test says of it; and has BACKING: does it work here?
@@ -153,7 +153,7 @@ run() {
 	said=$(grep -v '^somashim:' "$work/log" | grep . | tail -3) # the program's own words
 	[ -n "$said" ] || said=$(tail -3 "$work/log")
 	case $status in
-	0) word=passed said= ;;
+	0) word=passed said=$(sed -n 's/^result: //p' "$work/log") ;;
 	77) word=skipped said=$(tail -1 <<<"$said") ;;
 	124 | 137) word=timeout ;;
 	esac
@@ -189,6 +189,16 @@ for how in SOMASHIM_BACKING=hip SOMASHIM_BACKING=hsa SOMASHIM_BACKING=vmm SOMASH
 	run "pools-${how#*=}" $how pools
 	# (It holds the null stream, for which a mapping waits on ROCm before 7.14.)
 	[ "$how" = SOMASHIM_BACKING=vmm ] || run "order-${how#*=}" $how order
+done
+# The command as the programs start it, with what it needs beside it.
+cat >"$work/somashim" <<-END
+	#!/bin/sh
+	LD_LIBRARY_PATH=\$LD_LIBRARY_PATH:$here/lib exec "$here/cli/somashim" "\$@"
+END
+chmod +x "$work/somashim"
+for how in pools all; do
+	# shellcheck disable=SC2086
+	run sleep-$how "SOMASHIM_BACKING=vmm SOMASHIM_SLEEP=$how" sleep_device "$work/somashim" $sleeps
 done
 
 # ---- figures, and allocation logs, which are tests as well --------------------------

@@ -92,6 +92,9 @@ assert d['fence'] == 'event' and d['somashim'] and d['commit'], d
 assert all(t['verdict'] in ('passed', 'skipped') for t in d['tests']), d['tests']
 skipped = {t['name'] for t in d['tests'] if t['verdict'] == 'skipped'}
 assert skipped == {'peers'}, skipped  # one device
+said = {t['name']: t['said'] for t in d['tests']}
+for name in 'sleep-pools', 'sleep-all':  # how much came back
+    assert re.match(r'\d+ sleeps, 1.000 of .* 0 wrong bytes', said[name]), said[name]
 assert {'stress-vmm', 'busy-hsa', 'trace-serving-classic', 'order', 'ipc'} <= names, names
 # Every way has a figure for every case.
 value = {(f['what'], f['unit'], f['case'], f['way']): f['value'] for f in d['figures']}
