@@ -88,7 +88,11 @@ static void make_blocks(size_t mib)
 	for (int i = 0; i < BLOCKS; i++) {
 		size_t size = (mib * MIB) >> (i + 1);
 
-		blocks[i].size = i < 5 ? size : i == 5 ? MIB + 512 : i == 6 ? 65536 : i == 7 ? 4096 : 64;
+		blocks[i].size = i < 5  ? size :
+				 i == 5 ? MIB + 512 :
+				 i == 6 ? 65536 :
+				 i == 7 ? 4096 :
+					  64;
 		blocks[i].classic = all && i % 2;
 		largest = blocks[i].size > largest ? blocks[i].size : largest;
 	}
@@ -212,7 +216,8 @@ int main(int argc, char **argv)
 	check_blocks(sleeps);
 	printf("free before, asleep, after: %.1f, %.1f, %.1f MiB\n", (double)first / MIB,
 	       (double)asleep / MIB, (double)device_free(0) / MIB);
-	printf("result: %d sleeps, %.3f of %.1f MiB came back (by the answers %.3f), %llu wrong bytes, "
+	printf("result: %d sleeps, %.3f of %.1f MiB came back (by the answers %.3f), %llu wrong "
+	       "bytes, "
 	       "%.0f ms to sleep, %.0f to wake\n",
 	       sleeps, (double)back / (double)gone, (double)gone / sleeps / MIB,
 	       (double)told / (double)gone, (unsigned long long)wrong, (double)sleep_ms / sleeps,
