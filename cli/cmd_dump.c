@@ -318,7 +318,7 @@ int ss_cmd_dump(int argc, char **argv)
 	if (!s.found) {
 		ss_cli_error(
 			"dump: process %u has no page in %s: it is not served by somashim, made no "
-			"HIP call yet, or runs with another SOMASHIM_LIVE",
+			"HIP call yet, found no device, or runs with another SOMASHIM_LIVE",
 			a.pid, directory);
 		return 1;
 	}

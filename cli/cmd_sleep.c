@@ -205,8 +205,8 @@ static void say_missing(const struct arguments *a, uint32_t pid)
 					      "it belongs to another user");
 	else
 		ss_cli_error("%s: process %u has no page in %s: it is not served by somashim, made "
-			     "no HIP call yet, belongs to another user, or runs with another "
-			     "SOMASHIM_LIVE",
+			     "no HIP call yet, found no device, belongs to another user, or runs "
+			     "with another SOMASHIM_LIVE",
 			     a->name, pid, ss_live_directory());
 }
 

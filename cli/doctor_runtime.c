@@ -84,9 +84,13 @@ static void add_directories(struct list *l, const char *directory, const char *f
 static void add_tree(struct list *l, const char *top, const char *from)
 {
 	static const char *const below[] = {
-		"",        "/lib",
-		"/lib64",  "/core-*/lib",
-		"/" WHEEL, "/lib/python3*/site-packages/" WHEEL,
+		"",
+		"/lib",
+		"/lib64",
+		"/core-*/lib",
+		"/" WHEEL,
+		"/lib/python3*/site-packages/" WHEEL,
+		"/lib/*-linux-gnu", /* Debian's packages, below /usr */
 	};
 	char directory[PATH_MAX];
 

@@ -3,13 +3,14 @@
 # Runs what a bundle of scripts/gpu.sh holds, where it is called `run.sh`, on a device of this machine:
 #   run.sh [--quick|--long] [--tests] [--only REGEX] [--sim] [--emulator] [--runtime PATH] [--limit SECONDS] [-o FILE.json]
 # The device is the first that works: an AMD GPU on the runtime that `somashim doctor` takes, an NVIDIA GPU on the
-# bundle's layer above CUDA's driver, or AMD's emulator (`mirage`), where that is installed. --emulator takes the emulator
-# (MIRAGE_PROFILE=mi300x), --sim the software device. --runtime (or ROCM_PATH) names a runtime.
+# bundle's layer above CUDA's driver, or AMD's emulator, where that is installed. --emulator takes the emulator (`mirage`
+# with MIRAGE_PROFILE=mi300x, or `rocjitsu` with ROCJITSU_CONFIG=FILE), --sim the software device. --runtime (or
+# ROCM_PATH) names a runtime.
 # --quick takes a minute, --long hours; --tests leaves the figures out; --only picks tests by name, and then there
 # are no figures. After SECONDS nothing more is started. Writes one JSON (gpu.json) and prints one table.
 # Exits 1 if a test failed, 77 if there is no device.
 set -uo pipefail
-length=normal figures=1 only=. out=gpu.json runtime=${ROCM_PATH:-} sim=0 emulator=0 end=
+length=normal figures=1 only=. out=gpu.json runtime=${ROCM_PATH:-} sim=0 emulated=0 end=
 called=("$@")
 usage() { sed -n '4p' "$0" | cut -c 3- >&2; exit 2; }
 while [ $# -gt 0 ]; do
@@ -18,7 +19,7 @@ while [ $# -gt 0 ]; do
 	--long) length=long ;;
 	--tests) figures=0 ;;
 	--sim) sim=1 ;;
-	--emulator) emulator=1 ;;
+	--emulator) emulated=1 ;;
 	--only | --runtime | --limit | -o)
 		[ $# -gt 1 ] || usage
 		case $1 in
@@ -38,7 +39,10 @@ here=$(cd "$(dirname "$0")" && pwd)
 bin=$here/bin shim=$here/shim/libsomashim.so
 # A loader that is newer than this bundle, or one that searches other places, keeps its own libraries.
 somashim() { LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$here/lib "$here/cli/somashim" "$@"; }
-unset LD_PRELOAD LD_AUDIT ${!SOMASHIM_@}
+# (An emulator is a preload, too, and stays in front of what is preloaded here.)
+[ -n "${GPU_EMULATED:-}" ] || unset LD_PRELOAD
+emulator=${LD_PRELOAD:+$LD_PRELOAD:}
+unset LD_AUDIT ${!SOMASHIM_@}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -63,19 +67,27 @@ of_bundle() {
 	[ -d "$here/$1" ] && as_of_bundle "$here/$1"
 }
 # AMD's emulator gives a device to the processes that it starts, so this script starts once more under it. There
-# GPU_EMULATED names it. (Written from its documents; it was not to be had.)
+# GPU_EMULATED names it.
 emulate() {
-	[ -z "${GPU_EMULATED:-}" ] && command -v mirage >/dev/null || return 1
-	local profile=${MIRAGE_PROFILE:-mi300x} arguments=() argument
+	[ -z "${GPU_EMULATED:-}" ] || return 1
+	local profile=${MIRAGE_PROFILE:-mi300x} arguments=() argument start
+	if command -v mirage >/dev/null; then
+		start=(mirage run --profile "$profile" --)
+		export GPU_EMULATED="mirage $profile"
+	elif command -v rocjitsu >/dev/null && [ -n "${ROCJITSU_CONFIG:-}" ]; then
+		start=(rocjitsu --config "$ROCJITSU_CONFIG" --)
+		export GPU_EMULATED="rocjitsu $(basename "$ROCJITSU_CONFIG" .json)"
+	else
+		return 1
+	fi
 	for argument in "${called[@]}"; do
 		[ "$argument" = --emulator ] || arguments+=("$argument")
 	done
 	rm -rf "$work"
-	export GPU_EMULATED="mirage $profile"
-	exec mirage run --profile "$profile" -- bash "$here/run.sh" "${arguments[@]}"
+	exec "${start[@]}" bash "$here/run.sh" "${arguments[@]}"
 }
-if [ $emulator = 1 ]; then
-	emulate || { echo "gpu: --emulator: there is no mirage (AMD's package amdrocm-emulation)" >&2; exit 77; }
+if [ $emulated = 1 ]; then
+	emulate || { echo "gpu: --emulator: there is no mirage (AMD's package amdrocm-emulation), nor rocjitsu with ROCJITSU_CONFIG" >&2; exit 77; }
 elif [ $sim = 1 ]; then
 	of_bundle sim
 elif [ -n "$runtime" ]; then
@@ -103,12 +115,12 @@ export LD_LIBRARY_PATH=$work/runtime:${library%/*}${LD_LIBRARY_PATH:+:$LD_LIBRAR
 
 # ---- tests ----------------------------------------------------------------------
 case $length in
-quick) limit=120 seeds=0 steps=100 slice=0.01 rounds=1 few=few ;;
-normal) limit=120 seeds=5 steps=300 slice=0.03 rounds=2 few=few ;;
-long) limit=1800 seeds=20 steps=2000 slice=0.1 rounds=2 few= ;;
+quick) limit=120 seeds=0 steps=100 slice=0.01 rounds=1 few=few sleeps="4 16" ;;
+normal) limit=120 seeds=5 steps=300 slice=0.03 rounds=2 few=few sleeps="20 512" ;;
+long) limit=1800 seeds=20 steps=2000 slice=0.1 rounds=2 few= sleeps="100 4096" ;;
 esac
 # An emulated device takes a thousand times as long for a kernel.
-[ -z "${GPU_EMULATED:-}" ] || limit=$((limit * 10)) figures=0
+[ -z "${GPU_EMULATED:-}" ] || limit=$((limit * 10)) figures=0 sleeps="${sleeps% *} 8"
 WORK_US=15 # of the device, per allocation of a replay
 
 # selftest BACKING: what the doctor's self-test says of it; and has BACKING: does it work here?
@@ -149,11 +161,11 @@ run() {
 	case $1 in # these count calls, or have blocks that must stay: no memory goes back by age meanwhile
 	hits | overlap | ipc) variables="$variables SOMASHIM_DECAY_MS=600000" ;;
 	esac
-	program $limit "LD_PRELOAD=$shim$counter $variables" "$@"
+	program $limit "LD_PRELOAD=$emulator$shim$counter $variables" "$@"
 	said=$(grep -v '^somashim:' "$work/log" | grep . | tail -3) # the program's own words
 	[ -n "$said" ] || said=$(tail -3 "$work/log")
 	case $status in
-	0) word=passed said= ;;
+	0) word=passed said=$(sed -n 's/^result: //p' "$work/log") ;;
 	77) word=skipped said=$(tail -1 <<<"$said") ;;
 	124 | 137) word=timeout ;;
 	esac
@@ -189,6 +201,16 @@ for how in SOMASHIM_BACKING=hip SOMASHIM_BACKING=hsa SOMASHIM_BACKING=vmm SOMASH
 	run "pools-${how#*=}" $how pools
 	# (It holds the null stream, for which a mapping waits on ROCm before 7.14.)
 	[ "$how" = SOMASHIM_BACKING=vmm ] || run "order-${how#*=}" $how order
+done
+# The command as the programs start it, with what it needs beside it.
+cat >"$work/somashim" <<-END
+	#!/bin/sh
+	LD_LIBRARY_PATH=\$LD_LIBRARY_PATH:$here/lib exec "$here/cli/somashim" "\$@"
+END
+chmod +x "$work/somashim"
+for how in pools all; do
+	# shellcheck disable=SC2086
+	run sleep-$how "SOMASHIM_BACKING=vmm SOMASHIM_SLEEP=$how" sleep_device "$work/somashim" $sleeps
 done
 
 # ---- figures, and allocation logs, which are tests as well --------------------------

@@ -77,7 +77,7 @@ compile() {
 		-Wl,-rpath-link,"$lib" -pthread -ldl -o "$dir/bin/$1" || { echo "gpu.sh: $1 cannot be compiled" >&2; exit 1; }
 }
 for name in capture edge_arguments exits failures forks freesync hits ipc order overlap peers pinned pointers pools \
-	threads stress busy; do
+	threads stress busy sleep_device; do
 	compile $name tests/shim/$name.c
 done
 compile alloc_loop tests/apps/alloc_loop.c

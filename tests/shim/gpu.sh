@@ -92,6 +92,9 @@ assert d['fence'] == 'event' and d['somashim'] and d['commit'], d
 assert all(t['verdict'] in ('passed', 'skipped') for t in d['tests']), d['tests']
 skipped = {t['name'] for t in d['tests'] if t['verdict'] == 'skipped'}
 assert skipped == {'peers'}, skipped  # one device
+said = {t['name']: t['said'] for t in d['tests']}
+for name in 'sleep-pools', 'sleep-all':  # how much came back
+    assert re.match(r'\d+ sleeps, 1.000 of .* 0 wrong bytes', said[name]), said[name]
 assert {'stress-vmm', 'busy-hsa', 'trace-serving-classic', 'order', 'ipc'} <= names, names
 # Every way has a figure for every case.
 value = {(f['what'], f['unit'], f['case'], f['way']): f['value'] for f in d['figures']}
@@ -124,27 +127,50 @@ if [ -e "$driver" ]; then (
 	END
 ) fi
 
-# AMD's emulator is taken where no GPU is, and is named in the report. A stand-in puts the software device in its place.
+# AMD's emulator is taken where no GPU is, and is named in the report. It is a preload, without which a program has no
+# device; a stand-in puts the software device in its place.
 mkdir "$dir/emulator"
+cat >"$dir/emulator/standin.c" <<'END'
+#include <string.h>
+#include <unistd.h>
+
+char *getenv(const char *name)
+{
+	size_t length = strlen(name);
+
+	for (char **e = strcmp(name, "SOMASIM_NO_DEVICE") ? environ : 0; e && *e; e++)
+		if (!strncmp(*e, name, length) && (*e)[length] == '=')
+			return *e + length + 1;
+	return 0;
+}
+END
+${CC:-cc} -D_GNU_SOURCE -shared -fPIC "$dir/emulator/standin.c" -o "$dir/emulator/standin.so"
 cat >"$dir/emulator/mirage" <<END
 #!/bin/sh
 [ "\$1 \$2 \$3 \$4" = "run --profile mi300x --" ] || exit 3
 shift 4
-unset SOMASIM_NO_DEVICE
-exec "\$@"
+LD_PRELOAD=$dir/emulator/standin.so exec "\$@"
 END
-chmod +x "$dir/emulator/mirage"
-for option in "" --emulator; do (
+sed 's/run --profile mi300x --/--config some.json --/; s/ \$4//; s/shift 4/shift 3/' "$dir/emulator/mirage" >"$dir/emulator/other"
+chmod +x "$dir/emulator/mirage" "$dir/emulator/other"
+# emulated NAME OPTIONS...
+emulated() { (
+	name=$1
+	shift
 	export PATH="$dir/emulator:$PATH" SOMASIM_NO_DEVICE=1 ROCM_PATH="$dir/rocm"
-	# shellcheck disable=SC2086
-	expect 0 "$run" $option -o "$dir/json" --quick --only '^alloc_loop$'
-	python3 - "$dir/json" <<-'END'
+	expect 0 "$run" "$@" -o "$dir/json" --quick --only '^(alloc_loop|sleep-pools)$'
+	python3 - "$dir/json" "$name" <<-'END'
 		import json, sys
 		d = json.load(open(sys.argv[1]))
-		assert d['driver'] == 'emulated by mirage mi300x' and not d['figures'], d
-		assert [t['verdict'] for t in d['tests']] == ['passed'], d
+		assert d['driver'] == 'emulated by ' + sys.argv[2] and not d['figures'], d
+		assert [t['verdict'] for t in d['tests']] == ['passed', 'passed'], d
 	END
-); done
+); }
+emulated 'mirage mi300x'
+emulated 'mirage mi300x' --emulator
+rm "$dir/emulator/mirage"
+mv "$dir/emulator/other" "$dir/emulator/rocjitsu"
+ROCJITSU_CONFIG=some.json emulated 'rocjitsu some' --emulator
 expect 77 env ROCM_PATH="$dir/rocm" "$run" --emulator -o "$dir/json"
 grep -q 'there is no mirage' "$dir/out"
 

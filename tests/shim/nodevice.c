@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Without a device every call returns the runtime's own error. */
-#include "test.h"
+/*
+ * Without a device every call returns the runtime's own error, and `somashim sleep' says why the
+ * process cannot sleep.
+ *
+ *   shim_nodevice [SOMASHIM]
+ */
+#include "sleep.h"
 
-int main(void)
+int main(int argc, char **argv)
 {
 	hipError_t want = hipErrorNoDevice;
 	void *p = (void *)7;
@@ -27,5 +32,13 @@ int main(void)
 	GIVES(want, hipEventCreate(&e));
 	GIVES(want, hipDeviceSynchronize());
 	GIVES(want, hipFree(NULL));
+	if (argc > 1) {
+		somashim = argv[1];
+		COMMAND(1, "sleep", own_pid());
+		SAID("found no device");
+		COMMAND(1, "sleep", "--hold", own_pid());
+		COMMAND(1, "wake", own_pid());
+		SAID("found no device");
+	}
 	return 0;
 }

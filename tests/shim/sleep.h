@@ -206,17 +206,23 @@ static inline void sleep_test_clean(void)
 	}
 }
 
-static inline void sleep_test_begin(int argc, char **argv)
+/* On any device. */
+static inline void sleep_begin(const char *command)
 {
-	if (argc < 2 || !sim_call("somasim_register_kernel_args"))
-		exit(SKIP);
-	somashim = argv[1];
+	somashim = command;
 	/* Of its own, so that the command sees no processes of other tests. */
 	test_pid = getpid();
 	CHECK(mkdtemp(live) && !setenv("SOMASHIM_LIVE", live, 0));
 	atexit(sleep_test_clean);
 	OK(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
 	(void)page_of_ours(); /* found once, before there are threads */
+}
+
+static inline void sleep_test_begin(int argc, char **argv)
+{
+	if (argc < 2 || !sim_call("somasim_register_kernel_args"))
+		exit(SKIP);
+	sleep_begin(argv[1]);
 }
 
 #endif

@@ -173,6 +173,7 @@ static int layout(void **state)
 	make("/opt/rocm-6.4.1/lib/libamdhip64.so.6");
 	make("/opt/rocm-6.4.1/lib/libamdhip64.so.6.4.60401");
 	make("/env/lib/python3.12/site-packages/_rocm_sdk_core/lib/libamdhip64.so.8");
+	make("/usr/lib/x86_64-linux-gnu/libamdhip64.so.7");
 	make("/many/libamdhip64.so.7");
 	make("/many/libamdhip64.so.8");
 	make("/many/libamdhip64.so.10");
@@ -246,6 +247,7 @@ static void what_is_asked_for_is_all_that_is_looked_at(void **state)
 		{"/env", "/env/lib/python3.12/site-packages/_rocm_sdk_core/lib/libamdhip64.so.8"},
 		{"/env/lib/python3.12/site-packages",
 		 "/env/lib/python3.12/site-packages/_rocm_sdk_core/lib/libamdhip64.so.8"},
+		{"/usr", "/usr/lib/x86_64-linux-gnu/libamdhip64.so.7"},
 		{"/env/lib/python3.12", NULL},
 		{"/nowhere", NULL},
 	};
