@@ -234,11 +234,12 @@ void ss_check_returned(struct ss_check *c, void *ptr, const void *stream,
 /* The first: a pool was destroyed. The second: a call got a handle that is no live pool's. */
 void ss_check_pool_end(struct ss_check *c, const void *handle, const char *what, uint32_t stack);
 void ss_check_pool_use(struct ss_check *c, const void *handle, const char *what, uint32_t stack);
-/* A command on the stream is about to be enqueued. False: it leaves the block. */
+/* A command on the stream is about to be enqueued. Nobody but the pools, and the blocks that they
+ * have released, has the address. False: the command leaves the block. */
 bool ss_check_use(struct ss_check *c, const void *stream, const struct ss_check_operand *o,
 		  const char *what, uint32_t stack);
-/* The same for a command that begins in memory of the pools outside all blocks. `stream` NULL: the
- * command is not enqueued yet. */
+/* The same for a command that begins in memory of the pools outside all live blocks, and so is
+ * refused. `stream` NULL: the command would be captured, or is a node of a graph. */
 void ss_check_outside(struct ss_check *c, const void *stream, const struct ss_check_operand *o,
 		      const char *what, uint32_t stack);
 /* The same for a command that becomes a node of a graph and is not enqueued yet. */

@@ -121,16 +121,19 @@ void ss_check_outside(struct ss_check *c, const void *stream, const struct ss_ch
 {
 	struct ss_finding f = {
 		.fault = SS_FAULT_OUT_OF_BOUNDS, .address = (uintptr_t)o->ptr, .bytes = o->bytes};
-	const struct block *b;
+	const struct block *around, *b;
 
 	pthread_mutex_lock(&c->lock);
-	if (!block_around(c, o->ptr)) {
-		b = block_before(c, f.address + f.bytes - 1);
-		if (b)
-			block_describe(b, &f);
-		f.use = site_of(stream_get(c, stream), what, stack);
+	around = block_around(c, o->ptr);
+	b = around ? around : block_before(c, f.address + f.bytes - 1);
+	if (b)
+		block_describe(b, &f);
+	f.use = site_of(stream_get(c, stream), what, stack);
+	if (around)
+		f.fault = SS_FAULT_USE_AFTER_FREE;
+	/* In a freed block of a pool the command is not refused, and ss_check_use() judges it. */
+	if (!around || (!stream && around->freed && around->classic && c->opt.use_after_free))
 		finding_add(c, &f);
-	}
 	pthread_mutex_unlock(&c->lock);
 }
 

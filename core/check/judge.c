@@ -144,11 +144,6 @@ bool ss_check_use(struct ss_check *c, const void *stream, const struct ss_check_
 		b = NULL;
 	if (b && b->freed && (uintptr_t)ptr < b->base)
 		b = NULL;
-	/* Memory that the pools released may have another owner now. */
-	if (b && b->freed && c->opt.ours && !c->opt.ours(ptr, c->opt.arg)) {
-		block_forget(c, b);
-		b = NULL;
-	}
 	if (b) {
 		c->counts.checked++;
 		stream_enqueue(c, s);

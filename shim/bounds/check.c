@@ -136,6 +136,8 @@ bool ss_memset_exceeds(const hipMemsetParams *p)
 			   p->height))
 		return true;
 	if (ss_lookup(ss_core, p->dst, &info)) {
+		if (!info.live) /* the runtime's pools keep freed memory, too */
+			return false;
 		if (unlikely(ss_checking))
 			info.size = ss_check_asked(p->dst, info.size);
 	} else if (!ss_import_find(p->dst, &info, &buffer_id)) {

@@ -27,15 +27,20 @@ static bool is_there(const void *ptr)
 	return ss_find(ss_core, ptr, &found) != SS_ERR_FOREIGN;
 }
 
-bool ss_check_ours(const void *ptr)
-{
-	return is_there(ptr) || ss_unmapped(ss_core, ptr);
-}
-
 static bool ours(const void *ptr, void *unused)
 {
 	(void)unused;
-	return ss_check_ours(ptr);
+	return is_there(ptr) || ss_unmapped(ss_core, ptr);
+}
+
+/* A pointer to a freed block that the pools have released is still that block's, unless somebody
+ * has got the addresses since. */
+bool ss_check_ours(const void *ptr)
+{
+	struct ss_finding freed;
+
+	return ours(ptr, NULL) ||
+	       (ss_check_freed_block(ss_check_state, ptr, &freed) && ss_check_nobody_has(ptr));
 }
 
 static void describe(const void *tl, struct ss_check_stream *out, void *unused)

@@ -31,6 +31,11 @@ void ss_check_report_finding(const struct ss_finding *f, void *unused);
 /* The end of the report. */
 void ss_check_report_end(bool leaks);
 
+/* Is there certainly no memory at the address, neither of the host nor of the device? */
+bool ss_check_nobody_has(const void *ptr);
+/* Tells it of a new block. */
+void ss_check_memory_seen(const void *block);
+
 /* Faults of the device are reported from now on, if the runtime allows that. */
 void ss_fault_watch(void);
 

@@ -5,6 +5,7 @@
 #include "shim/check/call.h"
 #include "shim/check/host_memory.h"
 #include "shim/check/init.h"
+#include "shim/check/inside.h"
 #include "shim/check/padding.h"
 #include "shim/check/read_back.h"
 #include "shim/check/unbegun.h"
@@ -31,6 +32,7 @@ void ss_check_allocated(struct ss_timeline *tl, void *ptr, size_t size, size_t r
 	behind = ss_padding_bytes() ? room - size : 0;
 	if (front || behind)
 		filled = ss_padding_fill(tl, ptr, size, front, behind);
+	ss_check_memory_seen(ptr);
 	struct ss_mark mark = tl ? ss_timeline_mark(tl) : (struct ss_mark){0};
 
 	ss_check_alloc(ss_check_state, ptr, size, front, room, tl, ss_call_name(), ss_call_stack());
