@@ -75,11 +75,10 @@ static const struct argp_option options[] = {
 	{"guard", KEY_GUARD, "BYTES", 0,
 	 "The least block that the tool guard ends at an unmapped page (default: 1M)", 0},
 	{"possible", KEY_POSSIBLE, NULL, 0,
-	 "Also tell what need not be an error: addresses in what a kernel is passed by value", 0},
+	 "Also report possible errors: addresses in values that a kernel is passed", 0},
 	{"report-api-errors", KEY_API, "all|explicit|no", 0,
-	 "Also tell which calls of HIP fail; explicit: but for those that ROCm's own libraries "
-	 "make "
-	 "(default: no)",
+	 "Also report calls of HIP that fail; explicit: but for those that ROCm's own libraries "
+	 "make (default: no)",
 	 0},
 	{"kernel-name", KEY_KERNEL, "NAME", 0,
 	 "Check only the kernels with NAME in their name, as the linker knows it; kne=NAME: only "
@@ -89,9 +88,8 @@ static const struct argp_option options[] = {
 	{"launch-count", KEY_LAUNCHES, "N", 0,
 	 "Check only the first N launches of (these) kernels (default: 0: all)", 0},
 	{"init-percent", KEY_PERCENT, "N", 0,
-	 "Tell a copy to the host of which at least N percent were never written, with the tool "
-	 "init "
-	 "(default: 100)",
+	 "The tool init reports a copy to the host if at least N percent of it were never "
+	 "written (default: 100)",
 	 0},
 	{"print-limit", KEY_LIMIT, "N", 0,
 	 "Print at most N findings in the report; --json and --sarif have all (default: 0: no "
