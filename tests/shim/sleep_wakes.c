@@ -219,8 +219,9 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} cases[] = {{"no_memory", no_memory},         {"lent", lent},       {"turn", turn},
-		     {"turn_for_good", turn_for_good}, {"refused", refused}, {"unmapped", unmapped}};
+	} cases[] = {{"no_memory", no_memory}, {"lent", lent},
+		     {"turn", turn},           {"turn_for_good", turn_for_good},
+		     {"refused", refused},     {"unmapped", unmapped}};
 
 	sleep_test_begin(argc, argv);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
