@@ -56,6 +56,7 @@ static void no_memory(void)
 	GIVES(hipErrorOutOfMemory, hipMalloc(&more, 4096));
 	CHECK(once >= 5 && attempts() - before < 2 * once);
 	GIVES(hipErrorOutOfMemory, hipMallocManaged(&more, 4096, hipMemAttachGlobal));
+	GIVES(hipErrorOutOfMemory, hipDeviceReset());
 	GIVES(hipErrorOutOfMemory, hipMallocAsync(&more, 200 * MIB, stream));
 	(void)hipGetLastError();
 	CHECK(state_now() == SS_LIVE_ASLEEP && sim_count("hipMemCreate") > 0);
