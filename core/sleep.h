@@ -32,7 +32,7 @@ struct ss_sleep_store {
 struct ss_slept {
 	uint64_t idle;     /* not in use, which the driver took back before */
 	uint64_t held;     /* that the pools had of the devices after that */
-	uint64_t live;     /* of them in use, in memory that can sleep */
+	uint64_t live;     /* of them in use and saved */
 	uint64_t gone;     /* that the driver took back */
 	uint64_t stays;    /* on whole segments, exported, or refused by the driver */
 	uint64_t exported; /* of them: held by others, because of the call `by` */

@@ -175,10 +175,10 @@ static bool list_live(struct ss_asleep *a)
 		if (pool == SIZE_MAX)
 			continue;
 		a->range[a->ranges++] = (struct range){block[i].address, block[i].rounded, pool};
-		a->live += block[i].rounded;
 	}
 	free(block);
 	if (a->range) {
+		(void)each_part(a, add_bytes, &a->live);
 		merge(a);
 		(void)each_part(a, add_bytes, &a->bytes);
 	}

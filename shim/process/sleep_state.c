@@ -68,7 +68,7 @@ static void open_gate(void)
 }
 
 /* Turns and attempts are counted, because the program's clock may stand still. */
-static bool wait_awake(bool for_ever)
+static bool wait_awake(void)
 {
 	uint64_t hold = atomic_load(&hold_ms) / SLICE_MS,
 		 limit = ss_options.wake_wait_ms / SS_SLEEP_RETRY_MS;
@@ -91,7 +91,7 @@ static bool wait_awake(bool for_ever)
 			atomic_fetch_add(&waiters, 1);
 			ss_sleep_ring();
 		}
-		if (state == SS_LIVE_ASLEEP && !for_ever && !atomic_load(&keep) &&
+		if (state == SS_LIVE_ASLEEP && !atomic_load(&keep) &&
 		    atomic_load(&failures) - tried > limit) {
 			ok = false;
 			break;
@@ -106,7 +106,7 @@ static bool wait_awake(bool for_ever)
 bool ss_sleep_wait(void)
 {
 	int saved = errno;
-	bool ok = wait_awake(false);
+	bool ok = wait_awake();
 
 	errno = saved;
 	return ok;
@@ -118,14 +118,6 @@ bool ss_sleep_wait_in_call(void)
 		return atomic_load(&ss_sleep_state) == SS_LIVE_AWAKE;
 	ss_tls.gave_up = !ss_sleep_wait();
 	return !ss_tls.gave_up;
-}
-
-void ss_sleep_wait_for_ever(void)
-{
-	int saved = errno;
-
-	(void)wait_awake(true);
-	errno = saved;
 }
 
 void ss_sleep_wait_transition(void)

@@ -31,8 +31,6 @@ bool ss_sleep_wait(void);
 /* As above, from inside a call that is served (SS_SERVED), which may wait at several places: they
  * have one SOMASHIM_WAKE_WAIT_MS in all. */
 bool ss_sleep_wait_in_call(void);
-/* As above, for as long as it takes: for a call that cannot fail for lack of memory. */
-void ss_sleep_wait_for_ever(void);
 /* Until the process is awake or asleep, and not in between. Wakes nobody. */
 void ss_sleep_wait_transition(void);
 

@@ -72,8 +72,6 @@ enum ss_gate ss_gate_enter_slow(enum ss_gate_wait how)
 		wait_unheld();
 		if (how == SS_GATE_ASLEEP_TOO)
 			ss_sleep_wait_transition();
-		else if (how == SS_GATE_FOR_EVER)
-			ss_sleep_wait_for_ever();
 		else if (how == SS_GATE_IN_CALL ? !ss_sleep_wait_in_call() : !ss_sleep_wait())
 			return SS_GATE_NO_MEMORY;
 	}

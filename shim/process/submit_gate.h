@@ -26,8 +26,7 @@ enum ss_gate {
 /* How long is a call held if the devices have no memory for the process? */
 enum ss_gate_wait {
 	SS_GATE_WITHIN_LIMIT,
-	SS_GATE_IN_CALL, /* the same, but the call may have waited before (sleep_state.h) */
-	SS_GATE_FOR_EVER,
+	SS_GATE_IN_CALL,    /* the same, but the call may have waited before (sleep_state.h) */
 	SS_GATE_ASLEEP_TOO, /* not held by a process that sleeps, only while it changes that */
 };
 

@@ -82,8 +82,16 @@ static bool take_all(void)
 	return true;
 }
 
+/* A wait in vain is not repeated before a turn was had. A process that is stopped with the turn
+ * would otherwise slow down each attempt of others, which are counted (SOMASHIM_WAKE_WAIT_MS). */
 void ss_wake_turn_begin(void)
 {
-	for (int i = 0; !take_all() && i < TRIES; i++)
+	static int tries = TRIES;
+	bool mine = take_all();
+
+	for (int i = 0; !mine && i < tries; i++) {
 		usleep(TRY_US);
+		mine = take_all();
+	}
+	tries = mine ? TRIES : 0;
 }

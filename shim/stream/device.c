@@ -82,13 +82,17 @@ static bool wait_for(uint64_t devices)
  * releases them here once no running work may use them. If the wait for that work fails, the memory
  * is lost.
  *
- * A process that sleeps wakes first, and does not fall asleep meanwhile. */
+ * A process that sleeps wakes first, and does not fall asleep meanwhile. If the devices have no
+ * room for that, nothing is reset. */
 hipError_t do_hipDeviceReset(void)
 {
-	enum ss_gate gate = ss_gate_enter_as(SS_GATE_FOR_EVER);
+	enum ss_gate gate = ss_gate_enter();
 	hipError_t err;
-	int dev = ss_current_device(&err);
+	int dev;
 
+	if (unlikely(gate < SS_GATE_OPEN))
+		return ss_gate_error(gate);
+	dev = ss_current_device(&err);
 	ss_decay_thread_pause(); /* the reset frees the memory that the thread would release */
 	if (dev >= 0) {
 		ss_capture_drop_device(dev);
