@@ -171,6 +171,7 @@ int main(int argc, char **argv)
 
 	if (argc != 4)
 		return 9;
+	(void)setvbuf(stdout, NULL, _IOLBF, 0); /* said even if the runtime crashes at exit */
 	sleep_begin(argv[1]);
 	sleeps = atoi(argv[2]);
 	make_blocks((size_t)atoi(argv[3]));
