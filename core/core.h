@@ -223,6 +223,8 @@ struct ss_pool *ss_pool_default(struct ss_core *core, int dev);
 /* Why it was NULL: SS_ERR_NOMEM if the device is known, and only its pools could not be made. */
 enum ss_status ss_pool_none(struct ss_core *core, int dev);
 struct ss_pool *ss_pool_classic(struct ss_core *core, int dev);
+/* The backing that memory of hipMalloc is wanted to have. Any thread. */
+enum ss_backing ss_classic_backing(const struct ss_options *opt);
 struct ss_pool *ss_pool_current(struct ss_core *core, int dev);
 /* SS_ERR_INVALID: a bad device, or the pool is gone; SS_ERR_DEVICE: a pool of another device. */
 enum ss_status ss_pool_set_current(struct ss_core *core, int dev, struct ss_pool *pool);

@@ -22,15 +22,15 @@
 
 /* hipMalloc memory must stay exportable with hipIpcGetMemHandle and visible to RDMA
  * registration, so it comes from virtual memory only if the user gives that up for sleep. */
-static enum ss_backing backing_for(struct ss_core *core, bool classic)
+enum ss_backing ss_classic_backing(const struct ss_options *opt)
 {
-	enum ss_backing want = (enum ss_backing)core->opt.backing;
+	bool sleeps = opt->sleep == SS_SLEEP_ALL && opt->backing == SS_BACKING_VMM;
 
-	if (core->opt.sleep == SS_SLEEP_ALL && want == SS_BACKING_VMM && !core->opt.ipc_whole)
-		return want;
 	/* With IPC_WHOLE, libraries open such memory from outside, and HIP does not export HSA's
 	 * memory. */
-	return classic && (want != SS_BACKING_HSA || core->opt.ipc_whole) ? SS_BACKING_HIP : want;
+	if ((sleeps || opt->backing == SS_BACKING_HSA) && !opt->ipc_whole)
+		return (enum ss_backing)opt->backing;
+	return SS_BACKING_HIP;
 }
 
 /* A recycled pool counts from zero. */
@@ -111,7 +111,9 @@ struct ss_pool *ss_pool_new(struct ss_core *core, int dev, bool classic, bool is
 		pool = pool_alloc(core);
 	if (!pool)
 		return NULL;
-	ss_memory_init(&pool->mem, core, pool, dev, backing_for(core, classic));
+	ss_memory_init(&pool->mem, core, pool, dev,
+		       classic ? ss_classic_backing(&core->opt) :
+				 (enum ss_backing)core->opt.backing);
 	if (classic)
 		atomic_fetch_or(&pool->mem.peers, atomic_load(&d->peers));
 	pool->mem.handle = (void *)(uintptr_t)(SS_HANDLE_TAG | ++core->pools->next_handle);

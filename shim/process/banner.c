@@ -9,22 +9,24 @@
 #include "shim/process/log.h"
 #include "shim/process/service.h"
 
-/* Memory of hipMalloc is hip-backed, unless the user chose another backing that can serve it. */
 static void print_backing(FILE *f, int dev)
 {
 	enum ss_backing is = (enum ss_backing)ss_options.backing;
-	bool classic_too = is == SS_BACKING_HSA;
+	enum ss_backing classic = ss_classic_backing(&ss_options);
 	const char *why = NULL, *how = "auto: ";
 
+	if (!ss_rocm_usable(dev, classic, &why))
+		classic = SS_BACKING_HIP;
+	why = NULL;
 	if (is == SS_BACKING_AUTO) {
 		is = ss_rocm_best(dev, &why);
 	} else if (!ss_rocm_usable(dev, is, &why)) {
 		how = is == SS_BACKING_VMM ? "not vmm: " : "not hsa: ";
 		is = SS_BACKING_HIP;
 	}
-	fprintf(f, "  backing: %s%s", ss_backing_name(is),
-		is == SS_BACKING_HIP || classic_too ? "" :
-						      " for hipMallocAsync, hip for hipMalloc");
+	fprintf(f, "  backing: %s", ss_backing_name(is));
+	if (classic != is)
+		fprintf(f, " for hipMallocAsync, %s for hipMalloc", ss_backing_name(classic));
 	if (why)
 		fprintf(f, " (%s%s)", how, why);
 	fputc('\n', f);

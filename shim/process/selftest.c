@@ -21,6 +21,7 @@
 #include "shim/process/current_device.h"
 #include "shim/process/log.h"
 #include "shim/process/real.h"
+#include "shim/process/recorded_memset.h"
 #include "shim/process/report.h"
 #include "shim/process/selftest.h"
 
@@ -294,6 +295,34 @@ static bool step_again(struct trial *t)
 	return true;
 }
 
+static bool graph_after_maps(struct trial *t, struct ss_recorded_memset *r)
+{
+	STEP(t, ss_recorded_memset_make(r, t->stream[0], 0xa5, PROBE));
+	for (int i = 0; i < MAPPED_AGAIN; i++) {
+		STEP(t, ss_alloc_async(t->core, t->pool, t->tl[0], sizes[1], &t->block[1]));
+		STEP(t, ss_recorded_memset_launch(r));
+		if (!holds(t, r->memory, PROBE, 0xa5, t->stream[0]))
+			return false;
+		STEP(t, ss_free_async(t->core, t->block[1], t->tl[0]));
+		if (!give_back(t))
+			return false;
+	}
+	return true;
+}
+
+/* A map may spoil graphs that were made before (O9). */
+static bool step_graph(struct trial *t)
+{
+	struct ss_recorded_memset r = {0};
+	bool ok;
+
+	if (t->backing != SS_BACKING_VMM)
+		return true;
+	ok = graph_after_maps(t, &r);
+	ss_recorded_memset_end(&r);
+	return ok;
+}
+
 /* On some machines the runtime cannot export memory of its own either. */
 static bool runtime_shares(void)
 {
@@ -339,10 +368,15 @@ static const struct {
 	const char *name;
 	bool (*run)(struct trial *);
 } steps[] = {
-	{"map, write, verify", step_map},    {"reuse across streams", step_reuse},
-	{"leave and fill a gap", step_gap},  {"let peers in", step_peers},
-	{"grow in small steps", step_small}, {"give back", step_return},
-	{"map again", step_again},           {"share", step_share},
+	{"map, write, verify", step_map},
+	{"reuse across streams", step_reuse},
+	{"leave and fill a gap", step_gap},
+	{"let peers in", step_peers},
+	{"grow in small steps", step_small},
+	{"give back", step_return},
+	{"map again", step_again},
+	{"launch a graph after a map", step_graph},
+	{"share", step_share},
 };
 
 /* At the first use of a stream, a memset or a copy the runtime takes device memory for itself and

@@ -90,6 +90,7 @@ static const char *const quirks[SIM_Q_COUNT] = {
 	[SIM_Q_EXIT_MAPPED] = "exit-mapped",
 	[SIM_Q_PINNED_WAITS] = "pinned-waits",
 	[SIM_Q_QUERY_WAITS] = "query-waits",
+	[SIM_Q_MAP_SPOILS_GRAPHS] = "map-spoils-graphs",
 };
 
 static bool parse_size(const char *s, uint64_t *out)

@@ -16,10 +16,12 @@
 #include "hip/graph.h"
 #include "hip/graph_exec.h"
 #include "hip/submit.h"
+#include "hip/virtual_memory.h"
 
 struct exec {
 	struct graph *graph;
 	unsigned long long flags;
+	unsigned long long maps; /* when it was instantiated */
 	struct exec *next;
 };
 
@@ -49,24 +51,29 @@ struct node *node_in_exec(hipGraphExec_t h, hipGraphNode_t node)
 	return NULL;
 }
 
-static hipError_t launch(struct graph *g, hipStream_t h);
+static hipError_t launch(struct graph *g, hipStream_t h, bool spoiled);
 
-static hipError_t launch_node(struct node *n, hipStream_t h)
+static hipError_t launch_node(struct node *n, hipStream_t h, bool spoiled)
 {
+	struct sim_command *c;
+
 	switch (n->type) {
-	case NODE_GRAPH: return launch(n->child, h);
+	case NODE_GRAPH: return launch(n->child, h, spoiled);
 	case NODE_EVENT_RECORD: return i_hipEventRecord(n->event, h);
 	case NODE_EVENT_WAIT: return i_hipStreamWaitEvent(h, n->event, 0);
 	default:
 		if (n->disabled)
 			return hipSuccess;
-		return submit(h, sim_command_clone(n->cmd), false);
+		c = sim_command_clone(n->cmd);
+		if (n->type == NODE_FILL && spoiled)
+			c->fill.value = 0;
+		return submit(h, c, false);
 	}
 }
 
 /* Submits the nodes in one legal order, which the seed chooses, since the branches of a graph
  * promise no order. */
-static hipError_t launch(struct graph *g, hipStream_t h)
+static hipError_t launch(struct graph *g, hipStream_t h, bool spoiled)
 {
 	uint64_t shuffle = sim_opt.seed + ((uint64_t)atomic_fetch_add(&launches, 1) << 32) + 1;
 	size_t left = g->n;
@@ -94,7 +101,7 @@ static hipError_t launch(struct graph *g, hipStream_t h)
 		}
 		done[n->index] = true;
 		left--;
-		e = launch_node(n, h);
+		e = launch_node(n, h, spoiled);
 	}
 	free(done);
 	return e;
@@ -137,6 +144,7 @@ hipError_t i_hipGraphInstantiateWithFlags(hipGraphExec_t *out, hipGraph_t h,
 		return hipErrorOutOfMemory;
 	x->graph = graph_copy(g);
 	x->flags = flags;
+	x->maps = virtual_memory_maps();
 	pthread_mutex_lock(&exec_lock);
 	x->next = execs;
 	execs = x;
@@ -157,7 +165,8 @@ hipError_t i_hipGraphLaunch(hipGraphExec_t h, hipStream_t stream)
 
 	if (!x)
 		return hipErrorInvalidValue;
-	return launch(x->graph, stream);
+	return launch(x->graph, stream,
+		      sim_opt.quirk[SIM_Q_MAP_SPOILS_GRAPHS] && x->maps != virtual_memory_maps());
 }
 
 hipError_t i_hipGraphExecDestroy(hipGraphExec_t h)

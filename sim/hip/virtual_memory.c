@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Virtual memory management by HIP, as each release does it. */
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include "hip/entry_points.h"
 #include "hip/reentry.h"
 #include "hip/thread_state.h"
+#include "hip/virtual_memory.h"
 #include "hip/version.h"
 
 /* hipMemAllocationProp since 5.7; its members had another order in 5.2. */
@@ -135,6 +137,14 @@ static void wait_for_users(void *ptr)
 			sim_device_drain(d);
 }
 
+/* Maps and unmaps so far */
+static atomic_ullong maps;
+
+unsigned long long virtual_memory_maps(void)
+{
+	return atomic_load(&maps);
+}
+
 hipError_t i_hipMemMap(void *ptr, size_t size, size_t offset, hipMemGenericAllocationHandle_t h,
 		       unsigned long long flags)
 {
@@ -144,6 +154,7 @@ hipError_t i_hipMemMap(void *ptr, size_t size, size_t offset, hipMemGenericAlloc
 		return hipErrorInvalidValue;
 	if (!V7_14)
 		join_blocking();
+	atomic_fetch_add(&maps, 1);
 	if (sim_opt.quirk[SIM_Q_MAP_FAILS])
 		return V7 ? hipErrorUnknown : hipSuccess;
 	return sim_vmm_map(ptr, size, (struct sim_phys *)h, true) ? hipErrorInvalidValue :
@@ -160,6 +171,7 @@ hipError_t i_hipMemUnmap(void *ptr, size_t size)
 		wait_for_users(ptr);
 	else
 		join_blocking();
+	atomic_fetch_add(&maps, 1);
 	/* 6.4 unmaps only the first handle of a range. */
 	return sim_vmm_unmap(ptr, size, V7) ? hipErrorInvalidValue : hipSuccess;
 }

@@ -53,6 +53,11 @@ int main(int argc, char **argv)
 	CHECK(prints("vmm", "backing: vmm for hipMallocAsync, hip for hipMalloc\n"));
 	CHECK(prints("hip", "backing: hip\n"));
 	CHECK(prints("hsa", "backing: hsa\n"));
+	setenv("SOMASHIM_SLEEP", "all", 1);
+	CHECK(prints("vmm", "backing: vmm\n"));
+	unsetenv("SOMASHIM_SLEEP");
+	setenv("SOMASHIM_IPC_WHOLE", "1M", 1);
+	CHECK(prints("hsa", "backing: hsa for hipMallocAsync, hip for hipMalloc\n"));
 	rmdir(dir);
 	return 0;
 }

@@ -48,6 +48,7 @@ expect 1 'vmm: failed: ' SOMASIM_QUIRKS=map-settle SOMASIM_SETTLE_US=10000
 expect 1 'vmm: failed: map, write, verify' SOMASIM_QUIRKS=map-fails
 expect 1 'best: hip (the self-test of vmm failed' SOMASIM_QUIRKS=map-fails SOMASIM_HIP_VERSION=6.4
 expect 1 'backing: hip (auto: the self-test of vmm failed' SOMASIM_QUIRKS=map-fails
+expect 1 'vmm: failed: launch a graph after a map: wrote a5, read 00' SOMASIM_QUIRKS=map-spoils-graphs SOMASIM_HIP_VERSION=6.4
 # Memory that a mapping of the device's file keeps comes back once that is mapped over (V7).
 for release in 6.4 7.2 7.17; do
 	expect 0 'vmm: passed' SOMASIM_QUIRKS=phys-kept SOMASIM_HIP_VERSION=$release

@@ -103,6 +103,57 @@ static void make_blocks(size_t mib)
 		take_block(i, 2 * (uint32_t)i + (i == 1 || i == 7));
 }
 
+/* ---- a graph ------------------------------------------------------------------------------- */
+
+/* It was captured before the first sleep, and is launched after each: copies of all kinds and a
+ * memset. The runtime may have kept its own record of the memory that was mapped then. */
+#define PART 4096
+static struct {
+	hipGraphExec_t exec;
+	unsigned char *from, *to, *fill; /* in different blocks of device memory */
+	unsigned char *in, *out;         /* pinned: PART, and three of PART */
+} graph;
+
+static void graph_make(void)
+{
+	hipGraph_t captured;
+
+	OK(hipMallocAsync((void **)&graph.from, PART, stream));
+	OK(hipMallocAsync((void **)&graph.to, 2 * MIB, stream));
+	OK(hipMallocAsync((void **)&graph.fill, PART, stream));
+	OK(hipHostMalloc((void **)&graph.in, 4 * PART, 0));
+	graph.out = graph.in + PART;
+	OK(hipStreamSynchronize(stream));
+	OK(hipStreamBeginCapture(stream, hipStreamCaptureModeRelaxed));
+	OK(hipMemcpyAsync(graph.from, graph.in, PART, hipMemcpyHostToDevice, stream));
+	OK(hipMemcpyAsync(graph.to + MIB, graph.from, PART, hipMemcpyDeviceToDevice, stream));
+	OK(hipMemsetAsync(graph.fill, 0x5a, PART, stream));
+	OK(hipMemcpyAsync(graph.out, graph.from, PART, hipMemcpyDeviceToHost, stream));
+	OK(hipMemcpyAsync(graph.out + PART, graph.to + MIB, PART, hipMemcpyDeviceToHost, stream));
+	OK(hipMemcpyAsync(graph.out + 2 * PART, graph.fill, PART, hipMemcpyDeviceToHost, stream));
+	OK(hipStreamEndCapture(stream, &captured));
+	OK(hipGraphInstantiate(&graph.exec, captured, NULL, NULL, 0));
+	OK(hipGraphDestroy(captured));
+}
+
+static void graph_check(int after)
+{
+	uint64_t bad = 0;
+
+	pattern((uint32_t *)graph.in, PART / 4, (uint32_t)after);
+	memset(graph.out, 0, 3 * PART);
+	OK(hipMemsetAsync(graph.fill, 0, PART, stream));
+	OK(hipGraphLaunch(graph.exec, stream));
+	OK(hipStreamSynchronize(stream));
+	for (size_t at = 0; at < PART; at++)
+		bad += (graph.out[at] != graph.in[at]) + (graph.out[PART + at] != graph.in[at]) +
+		       (graph.out[2 * PART + at] != 0x5a);
+	if (bad)
+		fprintf(stderr, "after sleep %d: %llu wrong bytes by the graph\n", after,
+			(unsigned long long)bad);
+	wrong += bad;
+}
+
 /* ---- sleeps ------------------------------------------------------------------------------- */
 
 static atomic_int entered, returned;
@@ -137,8 +188,9 @@ static void wake_by_call(int n)
 {
 	void *fresh;
 
-	switch (n % 4) {
+	switch (n % 5) {
 	case 0: return check_blocks(n);
+	case 4: return graph_check(n);
 	case 1: return write_block(3, 2 * (uint32_t)n + 101); /* a memset */
 	case 2:
 		OK(hipMallocAsync(&fresh, 2 * largest, stream)); /* has to map */
@@ -171,9 +223,12 @@ int main(int argc, char **argv)
 
 	if (argc != 4)
 		return 9;
+	(void)setvbuf(stdout, NULL, _IOLBF, 0); /* said even if the runtime crashes at exit */
 	sleep_begin(argv[1]);
 	sleeps = atoi(argv[2]);
 	make_blocks((size_t)atoi(argv[3]));
+	graph_make();
+	graph_check(-1);
 	if (!atomic_load(&page_of_ours()->sleep.able)) {
 		printf("cannot sleep: %s\n", page_of_ours()->sleep.unable);
 		return SKIP;
@@ -209,6 +264,7 @@ int main(int argc, char **argv)
 		wake_ms += now_ms() - before;
 		CHECK(state_now() == SS_LIVE_AWAKE);
 		check_blocks(i);
+		graph_check(i);
 		free_block(i % BLOCKS);
 		take_block(i % BLOCKS, 1000 + 7 * (uint32_t)i);
 	}
