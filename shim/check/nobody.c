@@ -89,8 +89,8 @@ static bool host_has(const void *ptr)
 
 static bool device_has(const void *ptr)
 {
-	__typeof__(hsa_amd_pointer_info) *ask =
-		(__typeof__(hsa_amd_pointer_info) *)ss_hsa_symbol("hsa_amd_pointer_info");
+	__typeof__(hsa_amd_pointer_info) *ask = (__typeof__(hsa_amd_pointer_info) *)ss_hsa_symbol(
+		"hsa_amd_pointer_info");
 	hsa_amd_pointer_info_t info = {.size = sizeof(info)};
 
 	return !ask || ask(ptr, &info, NULL, NULL, NULL) != HSA_STATUS_SUCCESS ||

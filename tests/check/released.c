@@ -118,8 +118,9 @@ const struct program wrong_released[] = {
 /* The host's memory comes to lie where a block was. */
 static void host_has_the_addresses(void)
 {
-	void *p = trimmed(), *q, *host = mmap(p, LARGE, PROT_READ | PROT_WRITE,
-					      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	void *p = trimmed(), *q,
+	     *host = mmap(p, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+			  -1, 0);
 
 	if (host != p)
 		exit(3);
