@@ -152,11 +152,12 @@ static void event_behind_a_kernel_that_waits(void)
 /* a writes the value for which c waits, and c tells the host. */
 static void value_between_device_streams(void)
 {
-	void *p = block(a), *word;
+	void *p, *word;
 
 	OK(hipMalloc(&word, BYTES));
 	OK(hipMemset(word, 0, BYTES));
 	OK(hipDeviceSynchronize());
+	p = block(a);
 	OK(hipMemsetAsync(word, 1, 4, a)); /* tells the host nothing */
 	OK(hipStreamWaitValue32(c, word, 0x01010101, hipStreamWaitValueEq, ~0u));
 	OK(hipStreamAddCallback(c, nothing, NULL, 0));
