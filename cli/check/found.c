@@ -320,8 +320,11 @@ static bool read_lines(struct ss_check_report *f, const char *lines, struct ss_s
 
 	for (const char *line = lines; *line && ended;) {
 		size_t length = strcspn(line, "\n");
-		json_t *object = json_loadb(line, length, 0, NULL);
-		if (!is_plain(line, length))
+		const bool plain = is_plain(line, length);
+		json_t *object = plain ? ss_flat_object(line, length) : NULL;
+		if (!object)
+			object = json_loadb(line, length, 0, NULL);
+		if (!plain)
 			clean(object, false);
 		const char *kind = text(object, "kind");
 

@@ -33,6 +33,10 @@ void ss_site_keep(struct ss_check_report *f, json_t *site, json_t *told);
 /* The site that had this number. NULL: there is none. */
 json_t *ss_site_of(json_t *number, json_t *told);
 
+/* Reads a line of printable ASCII without a backslash as the JSON library would. NULL: it is no
+ * flat object in the form of shim/check/report.c, so the library has to read it. */
+json_t *ss_flat_object(const char *line, size_t length);
+
 struct ss_suppressions;
 
 /* Reads a file of suppressions. NULL with a message in `err`. */

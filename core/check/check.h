@@ -158,8 +158,11 @@ void ss_check_stream_add(struct ss_check *c, const void *key);
 void ss_check_stream_end(struct ss_check *c, const void *key);
 
 /* The stream may wait for anything, also for commands that are enqueued later: a wait for a value,
- * an event of another process, a host function. */
+ * an event of another process. */
 void ss_check_hold(struct ss_check *c, const void *stream);
+/* The stream may wait for the host: a host function, or a kernel with memory that the host sees,
+ * too. So it waits for nothing of which the host does not know. */
+void ss_check_host_holds(struct ss_check *c, const void *stream);
 /* The host may learn when the work that is on the stream now has completed, and may learn it at
  * once. */
 void ss_check_tell(struct ss_check *c, const void *stream);

@@ -36,6 +36,7 @@ void clock_raise(struct ss_check *c, struct clock *to, uint32_t slot, uint64_t n
 void clock_merge(struct ss_check *c, struct clock *to, const struct clock *from)
 {
 	to->wild |= from->wild;
+	to->unheard |= from->unheard;
 	if (!clock_room(c, to, from->count))
 		return;
 	for (uint32_t i = 0; i < from->count; i++)
@@ -63,9 +64,10 @@ static void saw_stream(struct ss_check *c, struct clock *to, const struct stream
 	clock_raise(c, to, s->slot, s->n);
 }
 
-void stream_wild(struct ss_check *c, struct stream *s)
+void stream_wild(struct ss_check *c, struct stream *s, bool unheard)
 {
 	s->saw.wild = true;
+	s->saw.unheard |= unheard;
 	s->wild_since = ++c->now;
 }
 
@@ -106,11 +108,11 @@ void host_saw_all(struct ss_check *c)
 		saw_stream(c, &c->host, s);
 }
 
-/* The work that a wild stream has waited for has completed as well, and may be any work. */
+/* The work that the stream has waited for has completed as well, and may be any work. */
 void host_saw(struct ss_check *c, struct stream *s)
 {
 	stream_join(c, s);
-	if (s->saw.wild)
+	if (s->saw.unheard)
 		host_saw_all(c);
 	else
 		saw_stream(c, &c->host, s);
@@ -135,7 +137,7 @@ static void tame(struct ss_check *c, struct stream *only, int dev, uint64_t sinc
 
 	HASH_ITER(hh, c->streams, s, next)
 		if ((!only || s == only) && (dev < 0 || s->is.dev == dev) && s->wild_since <= since)
-			s->saw.wild = false;
+			s->saw.wild = s->saw.unheard = false;
 	for (int freed = 1; freed < 4; freed += MARKED)
 		for (struct block *b = c->wild_frees ? c->list[freed].newest : NULL; b; b = b->prev)
 			if (b->free_wild && (!only || b->free_slot == only->slot) &&
@@ -285,7 +287,8 @@ void ss_check_stream_end(struct ss_check *c, const void *key)
 		} \
 		pthread_mutex_unlock(&c->lock); \
 	}
-WITH_STREAM(ss_check_hold, stream_enqueue(c, s); stream_wild(c, s))
+WITH_STREAM(ss_check_hold, stream_enqueue(c, s); stream_wild(c, s, true))
+WITH_STREAM(ss_check_host_holds, stream_enqueue(c, s); stream_wild(c, s, false))
 WITH_STREAM(ss_check_tell, host_saw(c, s))
 
 uint64_t ss_check_position(struct ss_check *c, const void *stream)
@@ -329,7 +332,7 @@ void ss_check_all_synced(struct ss_check *c, int dev, uint64_t since)
 	HASH_ITER(hh, c->streams, s, next)
 		if (dev < 0 || s->is.dev == dev) {
 			saw_stream(c, &c->waited, s);
-			s->saw.wild ? host_saw_all(c) : saw_stream(c, &c->host, s);
+			s->saw.unheard ? host_saw_all(c) : saw_stream(c, &c->host, s);
 		}
 	tame(c, NULL, dev, since);
 	pthread_mutex_unlock(&c->lock);

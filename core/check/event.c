@@ -90,7 +90,7 @@ void ss_check_event_end(struct ss_check *c, const void *event)
 
 static bool is_unknown(const struct event *e)
 {
-	return !e || e->unknown || e->recording || e->clock.wild;
+	return !e || e->unknown || e->recording;
 }
 
 void ss_check_wait(struct ss_check *c, const void *stream, const void *event)
@@ -103,8 +103,8 @@ void ss_check_wait(struct ss_check *c, const void *stream, const void *event)
 	e = event_get(c, event);
 	if (s) {
 		stream_enqueue(c, s);
-		if (is_unknown(e))
-			stream_wild(c, s);
+		if (is_unknown(e) || e->clock.wild)
+			stream_wild(c, s, is_unknown(e) || e->clock.unheard);
 		if (e)
 			clock_merge(c, &s->saw, &e->clock);
 	}
@@ -119,7 +119,7 @@ void ss_check_event_synced(struct ss_check *c, const void *event)
 	e = event_get(c, event);
 	if (e)
 		clock_merge(c, &c->waited, &e->clock);
-	if (is_unknown(e))
+	if (is_unknown(e) || e->clock.unheard)
 		host_saw_all(c);
 	else
 		clock_merge(c, &c->host, &e->clock);

@@ -10,11 +10,12 @@
 #include "core/base/hash.h"
 #include "core/check/check.h"
 
-/* The seen position for each slot of a stream. `wild`: the clock may have seen anything. */
+/* The seen position for each slot of a stream. `wild`: the clock may have seen anything.
+ * `unheard`: also work of which the host knows nothing. */
 struct clock {
 	uint32_t count;
 	uint64_t *n;
-	bool wild;
+	bool wild, unheard;
 };
 
 struct stream {
@@ -124,8 +125,9 @@ void clock_drop(struct clock *k);
 struct stream *stream_get(struct ss_check *c, const void *key);
 /* A command is about to be enqueued, so the stream first joins the streams that precede it. */
 void stream_join(struct ss_check *c, struct stream *s);
-/* The stream may wait for anything. */
-void stream_wild(struct ss_check *c, struct stream *s);
+/* The stream may wait for anything that the host knows of, or may do later; `unheard`: also for
+ * what the host does not know of. */
+void stream_wild(struct ss_check *c, struct stream *s, bool unheard);
 void stream_enqueue(struct ss_check *c, struct stream *s);
 /* All work on the stream may have completed. */
 void host_saw(struct ss_check *c, struct stream *s);

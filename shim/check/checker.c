@@ -195,6 +195,12 @@ void ss_check_stream_opaque(struct ss_timeline *tl, bool hold, bool tell)
 		ss_check_hold(ss_check_state, tl);
 }
 
+void ss_check_stream_held(struct ss_timeline *tl)
+{
+	if (tl && !ss_timeline_capturing(tl))
+		ss_check_host_holds(ss_check_state, tl);
+}
+
 void ss_check_recording(hipEvent_t event)
 {
 	ss_check_record_begin(ss_check_state, event);

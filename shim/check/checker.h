@@ -80,6 +80,8 @@ void ss_check_stream_destroyed(struct ss_timeline *tl);
 /* A stream may wait for unseen work (hold), or the host may learn which of its work has completed
  * (tell). */
 void ss_check_stream_opaque(struct ss_timeline *tl, bool hold, bool tell);
+/* A stream may wait for the host. */
+void ss_check_stream_held(struct ss_timeline *tl);
 void ss_check_recording(hipEvent_t event);
 /* tl NULL: the record is unknown. */
 void ss_check_recorded(hipEvent_t event, struct ss_timeline *tl, bool ok);

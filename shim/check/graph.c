@@ -381,7 +381,7 @@ void ss_check_exec_enabled(hipGraphExec_t exec, hipGraphNode_t node, bool enable
  * after the launch on its stream. A graph may wait for its own last launch, on any stream. */
 void ss_check_graph(struct ss_timeline *tl, hipGraphExec_t exec)
 {
-	bool opaque = false, unread = false;
+	bool opaque = false, talk = false, unread = false;
 	struct node *n, *next;
 	struct graph *x;
 
@@ -396,13 +396,15 @@ void ss_check_graph(struct ss_timeline *tl, hipGraphExec_t exec)
 		HASH_ITER(hh, x->nodes, n, next) {
 			if (n->disabled)
 				continue;
-			opaque |= ss_operands_talk(&n->uses);
+			talk |= ss_operands_talk(&n->uses);
 			unread |= n->uses.lost;
 		}
 	if (unread)
 		ss_check_skip_graph();
 	if (opaque)
 		ss_check_stream_opaque(tl, true, false);
+	else if (talk)
+		ss_check_stream_held(tl);
 	if (x && x->last != tl)
 		ss_check_wait(ss_check_state, tl, exec);
 	if (x)
@@ -413,7 +415,7 @@ void ss_check_graph(struct ss_timeline *tl, hipGraphExec_t exec)
 	ss_check_record_end(ss_check_state, exec, tl, true);
 	if (x)
 		x->last = tl;
-	if (opaque)
+	if (opaque || talk)
 		ss_check_stream_opaque(tl, false, true);
 	pthread_mutex_unlock(&lock);
 }

@@ -107,7 +107,7 @@ void ss_check_kernel(struct ss_timeline *tl, const void *function, bool host, vo
 	 * even before its accesses. */
 	talk = ss_operands_talk(uses);
 	if (talk)
-		ss_check_stream_opaque(tl, true, false);
+		ss_check_stream_held(tl);
 	if (is_launch_meant(uses))
 		ss_operands_use(tl, uses);
 	if (talk)

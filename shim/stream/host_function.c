@@ -56,8 +56,10 @@ static struct put put_begin(hipStream_t stream, const struct function *f)
 	struct put p = {.tl = ss_stream_or_null(stream)};
 
 	ss_observer_add(-1, SS_OBSERVER_HOSTFUNC);
-	if (unlikely(ss_checking))
-		ss_check_stream_opaque(p.tl, true, true);
+	if (unlikely(ss_checking)) {
+		ss_check_stream_opaque(p.tl, false, true);
+		ss_check_stream_held(p.tl);
+	}
 	/* After a bypass the stream may be captured unknown to us. */
 	if (p.tl && (f->fn || f->callback) && ss_options.growth_wait_ms && !ss_distrusted(ss_core))
 		p.f = malloc(sizeof(*p.f));

@@ -38,10 +38,10 @@ struct program {
 
 extern const struct program wrong_programs[], wrong_kernels[], wrong_graphs[], wrong_memory[],
 	wrong_guarded[], wrong_frees[], wrong_commands[], wrong_races[], wrong_marks[],
-	wrong_unusual[], wrong_released[];
+	wrong_unusual[], wrong_released[], wrong_told[];
 extern const struct program right_programs[], right_kernels[], right_graphs[], right_memory[],
 	right_guarded[], right_lives[], right_commands[], right_races[], right_marks[],
-	right_unusual[], right_released[];
+	right_unusual[], right_released[], right_told[];
 
 /* A kernel of a module: "fill" takes a pointer and an int, and does nothing (kernels.c). */
 hipFunction_t kernel(const char *name);

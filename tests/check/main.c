@@ -42,11 +42,11 @@ static __attribute__((noinline)) int run(const struct program *p, const char *na
 int main(int argc, char **argv)
 {
 	static const struct program *const all[] = {
-		wrong_programs, wrong_kernels,  wrong_graphs,   wrong_memory, wrong_guarded,
-		wrong_frees,    wrong_commands, wrong_races,    wrong_marks,  wrong_unusual,
-		wrong_released, right_programs, right_kernels,  right_graphs, right_memory,
-		right_guarded,  right_lives,    right_commands, right_races,  right_marks,
-		right_unusual,  right_released};
+		wrong_programs, wrong_kernels,  wrong_graphs,   wrong_memory,   wrong_guarded,
+		wrong_frees,    wrong_commands, wrong_races,    wrong_marks,    wrong_unusual,
+		wrong_released, wrong_told,     right_programs, right_kernels,  right_graphs,
+		right_memory,   right_guarded,  right_lives,    right_commands, right_races,
+		right_marks,    right_unusual,  right_released, right_told};
 
 	if (argc == 4 && !strcmp(argv[1], "random")) {
 		random_memory(strtoull(argv[2], NULL, 0), argv[3]);

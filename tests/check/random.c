@@ -43,11 +43,11 @@ static struct {
 	uint64_t done[STREAMS]; /* steps on the stream, and what comes before them */
 	uint64_t on[STREAMS];   /* steps on it */
 	/* It may have waited for anything; the checker may be silent */
-	bool wild[STREAMS];
+	bool wild[STREAMS], unheard[STREAMS];
 	/* Steps on a stream that was so, which may come after what is enqueued later */
 	uint64_t held;
 	uint64_t event[EVENTS], host;
-	bool event_wild[EVENTS];
+	bool event_wild[EVENTS], event_unheard[EVENTS];
 	struct block block[BLOCKS];
 	uint64_t blocks;
 	int step;
@@ -93,14 +93,19 @@ static uint64_t before(int s)
 	return all;
 }
 
-static bool joins_wild(int s)
+static bool joins_any(const bool *is, int s)
 {
-	bool wild = p.wild[s];
+	bool any = is[s];
 
 	for (int o = 0; o < STREAMS; o++)
 		if (joins(s, o))
-			wild |= p.wild[o];
-	return wild;
+			any |= is[o];
+	return any;
+}
+
+static bool joins_wild(int s)
+{
+	return joins_any(p.wild, s);
 }
 
 /* A step on s, after what is in `more` as well. Returns its bit. */
@@ -111,6 +116,7 @@ static uint64_t step(int s, uint64_t more)
 	p.done[s] = before(s) | more | bit;
 	p.on[s] |= bit;
 	p.wild[s] = joins_wild(s);
+	p.unheard[s] = joins_any(p.unheard, s);
 	if (p.wild[s])
 		p.held |= bit;
 	return bit;
@@ -221,6 +227,7 @@ static void record(int s, int e)
 	(void)step(s, 0);
 	p.event[e] = p.done[s];
 	p.event_wild[e] = p.wild[s];
+	p.event_unheard[e] = p.unheard[s];
 }
 
 static void wait_event(int s, int e)
@@ -229,35 +236,37 @@ static void wait_event(int s, int e)
 	ss_check_wait(p.check, &streams[s], &events[e]);
 	(void)step(s, p.event[e]);
 	p.wild[s] |= p.event_wild[e];
+	p.unheard[s] |= p.event_unheard[e];
 }
 
-/* A wait ends what made its stream wild, too; anything may have been that. */
+/* A wait ends what made its stream wild, too; if that need not be the host, it may have been
+ * anything. */
 static void host_wait(int s)
 {
 	uint64_t since = ss_check_now(p.check);
 
 	p.host |= before(s);
 	ss_check_stream_synced(p.check, &streams[s], since);
-	if (joins_wild(s))
+	if (joins_any(p.unheard, s))
 		for (int o = 0; o < STREAMS; o++)
 			p.host |= p.done[o];
-	p.wild[s] = false;
+	p.wild[s] = p.unheard[s] = false;
 }
 
 /* For a device, or for all (-1). */
 static void host_wait_all(int dev)
 {
 	uint64_t since = ss_check_now(p.check);
-	bool wild = false;
+	bool unheard = false;
 
 	for (int s = 0; s < STREAMS; s++) {
 		if (dev >= 0 && p.dev[s] != dev)
 			continue;
 		p.host |= p.done[s];
-		wild |= p.wild[s];
-		p.wild[s] = false;
+		unheard |= p.unheard[s];
+		p.wild[s] = p.unheard[s] = false;
 	}
-	for (int s = 0; s < STREAMS && wild; s++)
+	for (int s = 0; s < STREAMS && unheard; s++)
 		p.host |= p.done[s];
 	ss_check_all_synced(p.check, dev, since);
 }
@@ -266,17 +275,18 @@ static void host_wait_event(int e)
 {
 	ss_check_event_synced(p.check, &events[e]);
 	p.host |= p.event[e];
-	if (p.event_wild[e])
+	if (p.event_unheard[e])
 		for (int o = 0; o < STREAMS; o++)
 			p.host |= p.done[o];
 }
 
-/* The host may know all of s; if s may have waited for anything, that is anything. */
+/* The host may know all of s; if s may have waited for anything, not only for the host, that is
+ * anything. */
 static void tell(int s)
 {
 	ss_check_tell(p.check, &streams[s]);
 	p.host |= before(s);
-	for (int o = 0; o < STREAMS && joins_wild(s); o++)
+	for (int o = 0; o < STREAMS && joins_any(p.unheard, s); o++)
 		p.host |= p.done[o];
 }
 
@@ -299,17 +309,21 @@ static void access_in_order(int s, int b)
 	k->access[k->accesses++] = a;
 }
 
-/* x waits for a value that y writes after its use, so the free in between is right. */
+/* x waits for a value that y writes after its use, so the free in between is right. Perhaps the
+ * host writes the value, once it has seen y. */
 static void held_free(int x, int y, int b)
 {
+	bool by_host = draw(2);
+
 	if (x == y || p.kind[x] != SS_CHECK_NONBLOCKING || p.kind[y] != SS_CHECK_NONBLOCKING ||
 	    (p.block[b].alloc & ~before(y)) || (p.block[b].alloc & ~before(x)) ||
 	    (p.block[b].uses & ~(before(x) | before(y))))
 		return;
 	tell(x);
-	ss_check_hold(p.check, &streams[x]);
+	by_host ? ss_check_host_holds(p.check, &streams[x]) : ss_check_hold(p.check, &streams[x]);
 	(void)step(x, 0);
 	p.wild[x] = true;
+	p.unheard[x] |= !by_host;
 	release(x, b);
 	accesses(y, b);
 	(void)step(y, 0);

@@ -1,37 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /* Programs with pointers to blocks whose memory the pools have released. */
+#include <dlfcn.h>
+#include <hsa/hsa_ext_amd.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 
 #include "corpus.h"
 
 #define LARGE ((size_t)512 << 10) /* less than `guard` guards */
 
-static void *large(void)
+static bool is_released(const void *p)
 {
+	__typeof__(hsa_amd_pointer_info) *ask = (__typeof__(hsa_amd_pointer_info) *)dlsym(
+		RTLD_DEFAULT, "hsa_amd_pointer_info");
+	hsa_amd_pointer_info_t info = {.size = sizeof(info)};
+
+	return !ask || ask(p, &info, NULL, NULL, NULL) != HSA_STATUS_SUCCESS ||
+	       info.type == HSA_EXT_POINTER_TYPE_UNKNOWN;
+}
+
+/* `poison` reads the freed block at the first trim, and its memory is released by a later one.
+ * Addresses of guarded blocks stay reserved. */
+static void *trimmed(void)
+{
+	hipMemPool_t pool;
 	void *p;
 
 	OK(hipMallocAsync(&p, LARGE, a));
-	return p;
-}
-
-/* `poison` reads the freed blocks at the first trim. */
-static void trim(void)
-{
-	hipMemPool_t pool;
-
+	OK(hipFreeAsync(p, a));
 	OK(hipDeviceGetDefaultMemPool(&pool, 0));
 	for (int i = 0; i < 2; i++) {
 		OK(hipDeviceSynchronize());
 		OK(hipMemPoolTrimTo(pool, 0));
 	}
-}
-
-static void *trimmed(void)
-{
-	void *p = large();
-
-	OK(hipFreeAsync(p, a));
-	trim();
 	return p;
 }
 
@@ -96,7 +97,7 @@ static void node_of_freed(void)
 
 	OK(hipMalloc(&p, BYTES));
 	OK(hipFree(p));
-	trim();
+	(void)trimmed(); /* `poison` holds no block any more */
 	OK(hipGraphCreate(&graph, 0));
 	try(hipGraphAddMemcpyNode1D(&node, graph, NULL, 0, p, (char *)p + 64, 64,
 				    hipMemcpyDeviceToDevice));
@@ -118,14 +119,17 @@ const struct program wrong_released[] = {
 /* The host's memory comes to lie where a block was. */
 static void host_has_the_addresses(void)
 {
-	void *p = trimmed(), *q,
-	     *host = mmap(p, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
-			  -1, 0);
+	void *p, *q, *host;
 
+	OK(hipMalloc(&q, BYTES)); /* later it might get the addresses */
+	p = trimmed();
+	if (!is_released(p))
+		exit(77); /* the pool is free to keep it a while */
+	host = mmap(p, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		    0);
 	if (host != p)
 		exit(3);
 	memset(host, 1, BYTES);
-	OK(hipMalloc(&q, BYTES));
 	OK(hipMemcpyAsync(q, host, BYTES, hipMemcpyHostToDevice, b));
 	OK(hipDeviceSynchronize());
 	OK(hipFree(q));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the checker found, reports of it, and suppressions. The first two bytes are the length of
  * these. */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,24 @@ static int put(int fd, const uint8_t *data, size_t size, char *path, size_t path
 	return fd;
 }
 
+/* A line that the quick reader takes is what the library reads. */
+static void compare(const uint8_t *data, size_t size)
+{
+	for (size_t at = 0, next; at < size; at = next + 1) {
+		const char *line = (const char *)data + at;
+		bool plain = true;
+
+		for (next = at; next < size && data[next] != '\n'; next++)
+			plain &= data[next] >= ' ' && data[next] < 0x7f && data[next] != '\\';
+		json_t *quick = plain ? ss_flat_object(line, next - at) : NULL;
+		json_t *slow = quick ? json_loadb(line, next - at, 0, NULL) : NULL;
+		if (quick && !json_equal(quick, slow))
+			abort();
+		json_decref(quick);
+		json_decref(slow);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static int found = -1, suppressions = -1;
@@ -31,6 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 3)
 		return 0;
+	compare(data, size);
 	size_t cut = 2 + (data[0] | data[1] << 8) % (size - 2);
 	null = null ? null : fopen("/dev/null", "w");
 	suppressions = put(suppressions, data + 2, cut - 2, known, sizeof(known));
