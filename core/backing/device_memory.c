@@ -19,14 +19,23 @@ bool ss_devices_init(struct ss_core *core)
 	core->backing = ss_host_alloc(core, sizeof(*core->backing));
 	if (!core->backing)
 		return false;
-	ss_guards_init(&core->backing->guards);
+	pthread_mutex_init(&core->backing->guards.lock, NULL);
+	core->backing->guards.newest = &core->backing->guards.oldest;
 	return true;
 }
 
 void ss_devices_finish(struct ss_core *core)
 {
-	if (core->backing)
-		ss_guards_finish(core);
+	struct ss_gone *g;
+
+	if (!core->backing)
+		return;
+	while ((g = core->backing->guards.oldest)) {
+		core->backing->guards.oldest = g->next;
+		core->drv.vmm_unreserve(core->drv.ctx, g->dev, g->va, g->size);
+		ss_host_free(core, g, sizeof(*g));
+	}
+	pthread_mutex_destroy(&core->backing->guards.lock);
 	ss_host_free(core, core->backing, sizeof(*core->backing));
 	core->backing = NULL;
 }

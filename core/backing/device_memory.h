@@ -63,10 +63,6 @@ struct ss_devices {
 bool ss_devices_init(struct ss_core *core);
 void ss_devices_finish(struct ss_core *core);
 
-void ss_guards_init(struct ss_guards *k);
-/* No other thread uses the core. */
-void ss_guards_finish(struct ss_core *core);
-
 static inline struct ss_device_memory *ss_device_memory(struct ss_core *core, int dev)
 {
 	return &core->backing->dev[dev];

@@ -59,25 +59,6 @@ bool ss_unmapped(struct ss_core *core, const void *ptr)
 	return g != NULL;
 }
 
-void ss_guards_init(struct ss_guards *k)
-{
-	pthread_mutex_init(&k->lock, NULL);
-	k->newest = &k->oldest;
-}
-
-void ss_guards_finish(struct ss_core *core)
-{
-	struct ss_guards *k = &core->backing->guards;
-	struct ss_gone *g;
-
-	while ((g = k->oldest)) {
-		k->oldest = g->next;
-		core->drv.vmm_unreserve(core->drv.ctx, g->dev, g->va, g->size);
-		ss_host_free(core, g, sizeof(*g));
-	}
-	pthread_mutex_destroy(&k->lock);
-}
-
 /* ---- one segment ------------------------------------------------------------------ */
 
 /* The size that can be released in one piece, and so the smallest. */

@@ -63,11 +63,6 @@ void ss_hits_end(struct ss_core *core)
 	atomic_fetch_add(&core->recent_gen, 1);
 }
 
-uint64_t ss_now_ns(void)
-{
-	return ss_monotonic_ns();
-}
-
 uint64_t ss_now_ms(const struct ss_core *core)
 {
 	return 2 * SS_FOR_EVER_MS + core->drv.now_ms(core->drv.ctx);
@@ -89,7 +84,7 @@ bool ss_sleep(struct ss_core *core, struct ss_deadline *d, uint64_t ms)
 void ss_driver_call_count(struct ss_core *core, uint64_t t0, enum ss_trace_wait_cause cause,
 			  int dev)
 {
-	uint64_t ns = ss_now_ns() - t0;
+	uint64_t ns = ss_monotonic_ns() - t0;
 
 	atomic_fetch_add_explicit(&core->driver_calls, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&core->driver_ns, ns, memory_order_relaxed);

@@ -86,8 +86,6 @@ static inline void ss_raise_to(_Atomic uint64_t *v, uint64_t n)
 		;
 }
 
-/* Nanoseconds of CLOCK_MONOTONIC. */
-uint64_t ss_now_ns(void);
 /* Milliseconds of the driver's clock, which tests make virtual. They count from a point so long
  * before the clock's own start that no time which an option gives reaches back to 0, also on a
  * machine that was just started. So a field of such times that is 0 says "never", and `now -
@@ -95,7 +93,7 @@ uint64_t ss_now_ns(void);
 uint64_t ss_now_ms(const struct ss_core *core);
 /* Sleeps for `ms` at most, and not beyond d, a deadline by that clock. False: d is over. */
 bool ss_sleep(struct ss_core *core, struct ss_deadline *d, uint64_t ms);
-/* Counts one driver call that began at `t0` (ss_now_ns). `cause` says whether the call is one
+/* Counts one driver call that began at `t0` (ss_monotonic_ns). `cause` says whether the call is one
  * for memory; `cause` and `dev` are recorded. */
 void ss_driver_call_count(struct ss_core *core, uint64_t t0, enum ss_trace_wait_cause cause,
 			  int dev);
@@ -103,7 +101,7 @@ void ss_driver_call_count(struct ss_core *core, uint64_t t0, enum ss_trace_wait_
 /* Makes a driver call and adds it to the statistics and to a recording. No lock may be held. */
 #define SS_DRIVE_FOR(core, cause, dev, call) \
 	__extension__({ \
-		uint64_t ss_t0 = ss_now_ns(); \
+		uint64_t ss_t0 = ss_monotonic_ns(); \
 		enum ss_status ss_s = (call); \
 		ss_driver_call_count(core, ss_t0, cause, dev); \
 		ss_s; \

@@ -217,7 +217,7 @@ static uint64_t users_of(struct ss_core *core, int dev)
 
 	SS_POOLS_EACH(pool, core, dev)
 		if (pool->mem.vmm || ss_reserved(pool))
-			devices |= ss_access(pool);
+			devices |= atomic_load(&pool->mem.peers);
 	return devices;
 }
 

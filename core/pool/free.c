@@ -96,7 +96,8 @@ static bool proves(struct ss_core *core, const struct ss_pool *pool, bool wide)
 
 	if (!wide && (ss_distrusted(core) || ss_zombies_poll(core, dev)))
 		return false;
-	return !(ss_order_visited(core) >> dev & 1) && !(ss_access(pool) & ~(1ull << dev));
+	return !(ss_order_visited(core) >> dev & 1) &&
+	       !(atomic_load(&pool->mem.peers) & ~(1ull << dev));
 }
 
 bool ss_wait_proves(struct ss_core *core, const struct ss_found *f)
@@ -112,7 +113,7 @@ static void free_marked(struct ss_pool *pool, struct ss_block *b, bool completed
 	pool->st.frees++;
 	if (!completed) {
 		ss_set_slot(b, SS_SLOT_ALL);
-		b->n = ss_all_mark(ss_core_of(pool), pool->mem.dev, ss_access(pool));
+		b->n = ss_all_mark(ss_core_of(pool), pool->mem.dev, atomic_load(&pool->mem.peers));
 	}
 	ss_reclaim_put(pool, b);
 	ss_pool_unlock(pool);

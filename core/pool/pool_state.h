@@ -120,12 +120,6 @@ static inline uint64_t ss_reserved(const struct ss_pool *pool)
 	return atomic_load(&pool->mem.reserved);
 }
 
-/* Devices that have access to the pool's memory, a bit each. */
-static inline uint64_t ss_access(const struct ss_pool *pool)
-{
-	return atomic_load(&pool->mem.peers);
-}
-
 /* Has mark n of the timeline in `slot`, or of ALL, completed, as far as the pool may know? Only
  * ReuseAllowOpportunistic lets a pool use completion that our fences alone have shown. */
 static inline bool ss_pool_mark_done(struct ss_pool *pool, uint32_t slot, uint64_t n)

@@ -80,7 +80,9 @@ fail:
 	return NULL;
 }
 
-struct ss_block *ss_shelf_take(struct ss_shelf *q, uint64_t size, uint64_t align, bool may_cut)
+/* Hits call this. A copy of it in ss_shelf_pop() would keep the compiler from inlining cut(). */
+SS_NOINLINE struct ss_block *ss_shelf_take(struct ss_shelf *q, uint64_t size, uint64_t align,
+					   bool may_cut)
 {
 	struct ss_block *b = ss_index_best(&q->free, size, align);
 
