@@ -42,11 +42,9 @@ static json_t *take_number(struct text *t)
 	const char *begin = t->at;
 	json_int_t value = 0;
 
-	for (; t->at < t->end && *t->at >= '0' && *t->at <= '9' && t->at - begin <= DIGITS; t->at++)
+	for (; t->at < t->end && *t->at >= '0' && *t->at <= '9' && t->at - begin < DIGITS; t->at++)
 		value = value * 10 + (*t->at - '0');
-	return t->at == begin || t->at - begin > DIGITS || (*begin == '0' && t->at - begin > 1) ?
-		       NULL :
-		       json_integer(value);
+	return t->at == begin || (*begin == '0' && t->at - begin > 1) ? NULL : json_integer(value);
 }
 
 static json_t *take_value(struct text *t)
