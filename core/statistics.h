@@ -16,7 +16,8 @@ struct ss_oom {
 	uint64_t size;     /* asked for */
 	uint64_t max_size; /* of the pool; 0: none */
 	bool refused;      /* the driver failed, and did not say that memory is short */
-	/* A bit for each row of the ladder; 0: it is more than there can ever be */
+	/* A bit for each row of the ladder; 0: no row could have helped, since the request would
+	 * not fit if all idle memory were released */
 	uint64_t tried;
 };
 struct ss_oom_device {

@@ -2,7 +2,9 @@
 /* Reads the kernel's figures of a process's device memory. See kernel_memory.h. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,6 +83,14 @@ struct clients {
 	size_t count;
 };
 
+/* What a query needs. It is too large for the stack of the thread that asks, which may be any
+ * thread of the program. */
+struct room {
+	struct clients clients;
+	char path[PATH_MAX];
+	char text[8192]; /* of one file */
+};
+
 static bool is_new(struct clients *c, uint64_t id)
 {
 	for (size_t i = 0; i < c->count; i++)
@@ -91,19 +101,19 @@ static bool is_new(struct clients *c, uint64_t id)
 	return true;
 }
 
-static void add_file(const char *path, struct clients *clients, struct ss_kernel_device *out,
-		     size_t *count)
+/* Adds the memory of the file that room->path describes. */
+static void add_file(struct room *room, struct ss_kernel_device *out, size_t *count)
 {
 	static const char *const keys[] = {"drm-memory-vram", "drm-resident-vram",
 					   "drm-total-vram"};
-	char text[4096], pci[32], value[64];
+	char *text = room->text, pci[32], value[64];
 	struct ss_kernel_device *d;
 
-	if (!ss_kernel_file(path, text, sizeof(text)) ||
+	if (!ss_kernel_file(room->path, text, sizeof(room->text)) ||
 	    !value_of(text, "drm-pdev", pci, sizeof(pci)))
 		return;
 	if (value_of(text, "drm-client-id", value, sizeof(value)) &&
-	    !is_new(clients, strtoull(value, NULL, 10)))
+	    !is_new(&room->clients, strtoull(value, NULL, 10)))
 		return;
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		if (value_of(text, keys[i], value, sizeof(value))) {
@@ -115,27 +125,35 @@ static void add_file(const char *path, struct clients *clients, struct ss_kernel
 	}
 }
 
-static void read_files(const char *root, const char *process, struct ss_kernel_device *out,
-		       size_t *count)
+/* False: the path is too long. */
+static __attribute__((format(printf, 2, 3))) bool name(struct room *room, const char *format, ...)
 {
-	char path[PATH_MAX], target[64];
-	struct clients clients = {.count = 0};
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(room->path, sizeof(room->path), format, args);
+	va_end(args);
+	return n >= 0 && n < (int)sizeof(room->path);
+}
+
+static void read_files(const char *root, const char *process, struct room *room,
+		       struct ss_kernel_device *out, size_t *count)
+{
+	char target[64];
 	struct dirent *e;
 	unsigned files = 0;
 
-	if (snprintf(path, sizeof(path), "%s/proc/%s/fd", root, process) >= (int)sizeof(path))
-		return;
-	DIR *d = opendir(path);
+	room->clients.count = 0;
+	DIR *d = name(room, "%s/proc/%s/fd", root, process) ? opendir(room->path) : NULL;
 	while (d && files++ < FILES && (e = readdir(d))) {
-		if (snprintf(path, sizeof(path), "%s/proc/%s/fd/%.16s", root, process, e->d_name) >=
-		    (int)sizeof(path))
+		if (!name(room, "%s/proc/%s/fd/%.16s", root, process, e->d_name))
 			continue;
-		ssize_t n = readlink(path, target, sizeof(target) - 1);
+		ssize_t n = readlink(room->path, target, sizeof(target) - 1);
 		target[n > 0 ? n : 0] = '\0';
-		if (strncmp(target, "/dev/dri/", 9) != 0)
-			continue;
-		snprintf(path, sizeof(path), "%s/proc/%s/fdinfo/%.16s", root, process, e->d_name);
-		add_file(path, &clients, out, count);
+		if (strncmp(target, "/dev/dri/", 9) == 0 &&
+		    name(room, "%s/proc/%s/fdinfo/%.16s", root, process, e->d_name))
+			add_file(room, out, count);
 	}
 	if (d)
 		closedir(d);
@@ -160,24 +178,25 @@ static bool number_of(const char *text, const char *key, uint64_t *out)
 }
 
 /* Adds KFD's count for the process on the GPU of a node of its topology. */
-static void add_node(const char *root, unsigned pid, unsigned node, struct ss_kernel_device *out,
-		     size_t *count)
+static void add_node(const char *root, unsigned pid, unsigned node, struct room *room,
+		     struct ss_kernel_device *out, size_t *count)
 {
-	char path[PATH_MAX], text[8192], pci[32];
+	static const char nodes[] = "sys/class/kfd/kfd/topology/nodes";
 	uint64_t id, location = 0, domain = 0;
 	struct ss_kernel_device *d;
+	char *text = room->text, pci[32];
 
-	snprintf(path, sizeof(path), "%s/sys/class/kfd/kfd/topology/nodes/%u/gpu_id", root, node);
-	if (!ss_kernel_file(path, text, sizeof(text)) || !(id = strtoull(text, NULL, 10)))
+	if (!name(room, "%s/%s/%u/gpu_id", root, nodes, node) ||
+	    !ss_kernel_file(room->path, text, sizeof(room->text)) ||
+	    !(id = strtoull(text, NULL, 10)))
 		return;
-	snprintf(path, sizeof(path), "%s/sys/class/kfd/kfd/topology/nodes/%u/properties", root,
-		 node);
-	if (!ss_kernel_file(path, text, sizeof(text)) || !number_of(text, "location_id", &location))
+	if (!name(room, "%s/%s/%u/properties", root, nodes, node) ||
+	    !ss_kernel_file(room->path, text, sizeof(room->text)) ||
+	    !number_of(text, "location_id", &location))
 		return;
 	number_of(text, "domain", &domain);
-	snprintf(path, sizeof(path), "%s/sys/class/kfd/kfd/proc/%u/vram_%llu", root, pid,
-		 (unsigned long long)id);
-	if (!ss_kernel_file(path, text, sizeof(text)))
+	if (!name(room, "%s/sys/class/kfd/kfd/proc/%u/vram_%" PRIu64, root, pid, id) ||
+	    !ss_kernel_file(room->path, text, sizeof(room->text)))
 		return;
 	uint64_t vram = strtoull(text, NULL, 10);
 	snprintf(pci, sizeof(pci), "%04x:%02x:%02x.%x", (unsigned)(domain & 0xffff),
@@ -188,22 +207,22 @@ static void add_node(const char *root, unsigned pid, unsigned node, struct ss_ke
 		d->vram = vram;
 }
 
-static void read_kfd(const char *root, unsigned pid, struct ss_kernel_device *out, size_t *count)
+static void read_kfd(const char *root, unsigned pid, struct room *room,
+		     struct ss_kernel_device *out, size_t *count)
 {
-	char path[PATH_MAX];
 	struct dirent *e;
 	unsigned nodes = 0;
 
 	/* The kernel's process ids equal those of this process only outside of containers. */
-	if (snprintf(path, sizeof(path) - 128, "%s/sys/class/kfd/kfd/proc/%u", root, pid) >=
-		    (int)sizeof(path) - 128 ||
-	    access(path, F_OK) != 0)
+	if (!name(room, "%s/sys/class/kfd/kfd/proc/%u", root, pid) ||
+	    access(room->path, F_OK) != 0 ||
+	    !name(room, "%s/sys/class/kfd/kfd/topology/nodes", root))
 		return;
-	snprintf(path, sizeof(path), "%s/sys/class/kfd/kfd/topology/nodes", root);
-	DIR *d = opendir(path);
+	DIR *d = opendir(room->path);
 	while (d && nodes++ < NODES && (e = readdir(d)))
 		if (e->d_name[0] >= '0' && e->d_name[0] <= '9')
-			add_node(root, pid, (unsigned)strtoul(e->d_name, NULL, 10), out, count);
+			add_node(root, pid, (unsigned)strtoul(e->d_name, NULL, 10), room, out,
+				 count);
 	if (d)
 		closedir(d);
 }
@@ -211,13 +230,17 @@ static void read_kfd(const char *root, unsigned pid, struct ss_kernel_device *ou
 size_t ss_kernel_memory(const char *root, uint32_t pid,
 			struct ss_kernel_device out[SS_KERNEL_DEVICES])
 {
+	struct room *room = malloc(sizeof(*room));
 	char process[16] = "self";
 	size_t count = 0;
 
+	if (!room)
+		return 0;
 	if (pid)
 		snprintf(process, sizeof(process), "%u", pid);
-	read_files(root, process, out, &count);
-	read_kfd(root, pid ? pid : (unsigned)getpid(), out, &count);
+	read_files(root, process, room, out, &count);
+	read_kfd(root, pid ? pid : (unsigned)getpid(), room, out, &count);
+	free(room);
 	return count;
 }
 

@@ -21,7 +21,7 @@ struct ss_kernel_device {
 
 /* Fills in the devices for which the kernel has figures, and returns their number. `root` is put
  * before /proc and /sys ("" is this machine), `pid` is a process, or 0 for this one. A device
- * without figures is left out. */
+ * without figures is left out; without host memory all are. The call takes little of the stack. */
 size_t ss_kernel_memory(const char *root, uint32_t pid,
 			struct ss_kernel_device out[SS_KERNEL_DEVICES]);
 /* Reads the beginning of a file of /proc or /sys, and ends the text with 0. False: the file is

@@ -78,7 +78,8 @@ static void put_tried(uint64_t tried, FILE *out)
 	const char *before = "somashim:   tried: ";
 
 	if (!tried)
-		fprintf(out, "%snothing, since it is more than there can ever be", before);
+		fprintf(out, "%snothing, since it would not fit if all idle memory were released",
+			before);
 	for (unsigned i = 0; i < SS_LADDER_ROWS; i++)
 		if (tried >> i & 1) {
 			fprintf(out, "%s%s", before, ss_ladder_row(i));

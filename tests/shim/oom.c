@@ -246,6 +246,10 @@ static void report(void)
 	CHECK(strstr(text, expected));
 	CHECK(strstr(text, "others about 67108864"));
 	CHECK(strstr(text, "tried: nothing"));
+	/* Others have so much: the device itself is large enough, and the report says so. */
+	GIVES(hipErrorOutOfMemory, hipMallocAsync(&q, 800 * MIB, t));
+	text = said();
+	CHECK(strstr(text, "tried: nothing, since it would not fit if all idle memory"));
 	GIVES(hipErrorOutOfMemory, hipMallocAsync(&q, 740 * MIB, t));
 	text = said();
 	CHECK(count(text, "out of memory") == 1 && strstr(text, "a bounded host wait\n"));

@@ -1,16 +1,59 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads with a small stack. None of our calls may need much of it. (The software device
- * takes 21 KiB of each stack for its thread-local data.) The first call of the process
- * (`first`) also asks the loader, which alone needs some.
+ * Threads with a stack near the smallest that there is. No call of ours may need more. Only the
+ * first call of the process (`first`) also asks the loader, which alone needs some.
  */
+#include <errno.h>
+#include <ftw.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "test.h"
 
-#define STACK (32 << 10)
-#define STACK_FIRST (40 << 10)
+#define STACK (20 << 10)
+#define STACK_FIRST (32 << 10)
+
+static char root[] = "/tmp/somashim-smallstack.XXXXXX";
+
+static void put(const char *path, const char *text)
+{
+	char name[256];
+	FILE *f;
+
+	snprintf(name, sizeof(name), "%s/%s", root, path);
+	for (char *at = strchr(name + sizeof(root), '/'); at; at = strchr(at + 1, '/')) {
+		*at = '\0';
+		CHECK(!mkdir(name, 0700) || errno == EEXIST);
+		*at = '/';
+	}
+	CHECK((f = fopen(name, "w")));
+	fputs(text, f);
+	fclose(f);
+}
+
+/* A machine with a GPU: the report of out of memory, and the live page, ask its kernel for the
+ * memory of the process. */
+static void with_kernel(void)
+{
+	char path[128];
+
+	CHECK(mkdtemp(root) && !setenv("SOMASIM_KERNEL_ROOT", root, 1));
+	put("sys/class/kfd/kfd/topology/nodes/1/gpu_id", "77\n");
+	put("sys/class/kfd/kfd/topology/nodes/1/properties", "location_id 256\ndomain 0\n");
+	snprintf(path, sizeof(path), "sys/class/kfd/kfd/proc/%d/vram_77", (int)getpid());
+	put(path, "1048576\n");
+	put("proc/self/fdinfo/5", "drm-pdev:\t0000:01:00.0\ndrm-memory-vram:\t1024 KiB\n");
+	put("proc/self/fd/none", "");
+	snprintf(path, sizeof(path), "%s/proc/self/fd/5", root);
+	CHECK(!symlink("/dev/dri/renderD128", path));
+}
+
+static int drop(const char *path, const struct stat *st, int kind, struct FTW *ftw)
+{
+	(void)st, (void)kind, (void)ftw;
+	return remove(path);
+}
 
 static void blocks(hipStream_t s)
 {
@@ -78,6 +121,7 @@ int main(int argc, char **argv)
 	void *p;
 
 	CHECK(preloaded());
+	with_kernel();
 	if (!first) {
 		OK(hipMalloc(&p, 16));
 		OK(hipFree(p));
@@ -90,5 +134,6 @@ int main(int argc, char **argv)
 		CHECK(!pthread_create(&thread, &attr, all, NULL));
 		CHECK(!pthread_join(thread, NULL));
 	}
+	CHECK(!nftw(root, drop, 8, FTW_DEPTH | FTW_PHYS));
 	return 0;
 }
