@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies contents of device memory to a tape and back. Pieces go through two pinned buffers: the
- * device copies one while the host copies the other. A buffer holds a stretch of the tape,
- * whatever the pieces in it.
+ * Copies contents of device memory to a tape and back, through a pinned buffer. The buffer holds
+ * a stretch of the tape, whatever the pieces in it. A second buffer, so that host and device copy
+ * at the same time, brought nothing on a device that is a thread of the host (bench/sleep.c).
  *
- * Buffers and events live for one sleep or one waking only, because a reset of the device
- * would take them. Copies are commands of the null stream, because a stream of our own might
+ * Waits are for the stream, not for an event: on 7.2.4 over an emulated device
+ * hipEventSynchronize returned before the end of copies to mapped memory that came before the
+ * event (O10).
+ *
+ * The buffer lives for one sleep or one waking only, because a reset of the device would take
+ * it. Copies are commands of the null stream, because a stream of our own might
  * take a queue, and with it memory of the device, for good.
  *
  * Locks: none.
@@ -27,22 +31,16 @@
 static const char refused[] = "the runtime refused a copy";
 static const char disk[] = "the disk of the store's directory failed";
 
-struct buffer {
-	char *host;
-	bool pinned;
-	uint64_t at, filled; /* the stretch of the tape */
-	uint64_t busy;       /* devices with copies from or to it, a bit each */
-};
-
 struct store {
 	struct ss_sleep_store face; /* first */
 	char *dir;                  /* NULL: anonymous memory */
 	const char *root, *why;
 	struct ss_tape tape;
-	uint64_t bytes, at; /* the tape's; where the current buffer ends in it */
-	uint64_t buffer_size;
-	struct buffer buffer[2];
-	unsigned current;
+	uint64_t bytes, at; /* of the tape; the buffer ends at `at` in it */
+	char *buffer;       /* NULL: none yet */
+	bool pinned;
+	uint64_t size, filled; /* of the buffer */
+	uint64_t busy;         /* devices with copies from or to it, a bit each */
 	bool saving;
 };
 
@@ -52,34 +50,25 @@ static bool failed(struct store *s, const char *why)
 	return false;
 }
 
-/* ---- buffers ------------------------------------------------------------------------ */
+/* ---- the buffer --------------------------------------------------------------------- */
 
 /* Memory that is not pinned does as well, but slower. */
-static bool make_buffer(struct store *s, struct buffer *b)
+static bool make_buffer(struct store *s)
 {
 	void *p = NULL;
 
-	b->pinned = REAL(hipHostMalloc, &p, s->buffer_size, PORTABLE) == hipSuccess && p;
-	if (!b->pinned) {
-		p = mmap(NULL, s->buffer_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			 -1, 0);
+	if (s->buffer)
+		return true;
+	s->pinned = REAL(hipHostMalloc, &p, s->size, PORTABLE) == hipSuccess && p;
+	if (!s->pinned) {
+		p = mmap(NULL, s->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (p == MAP_FAILED)
 			return failed(s, "the machine has no memory for a buffer");
 	}
-	b->host = p;
+	s->buffer = p;
 	return true;
 }
 
-static bool make_buffers(struct store *s)
-{
-	for (int i = 0; i < 2; i++)
-		if (!s->buffer[i].host && !make_buffer(s, &s->buffer[i]))
-			return false;
-	return true;
-}
-
-/* For the stream, not for an event: on 7.2.4 over an emulated device hipEventSynchronize returned
- * before the end of copies to mapped memory that came before the event (O10). */
 static bool wait_for_device(int dev)
 {
 	struct ss_device_switch old;
@@ -93,81 +82,62 @@ static bool wait_for_device(int dev)
 }
 
 /* Returns when no device uses the buffer any more. False: a copy failed. */
-static bool wait_for(struct store *s, struct buffer *b)
+static bool wait_for_devices(struct store *s)
 {
 	bool ok = true;
 
-	for (int dev = 0; b->busy; dev++)
-		if (b->busy >> dev & 1) {
+	for (int dev = 0; s->busy; dev++)
+		if (s->busy >> dev & 1) {
 			ok &= wait_for_device(dev);
-			b->busy &= ~(1ull << dev);
+			s->busy &= ~(1ull << dev);
 		}
 	return ok || failed(s, refused);
 }
 
-static void end_buffer(struct store *s, struct buffer *b)
-{
-	(void)wait_for(s, b);
-	if (b->host && b->pinned)
-		(void)REAL(hipHostFree, b->host);
-	else if (b->host)
-		munmap(b->host, s->buffer_size);
-	*b = (struct buffer){0};
-}
-
 /* The next series begins at the start of the tape. */
-static void end_buffers(struct store *s)
+static void end_buffer(struct store *s)
 {
 	const char *why = s->why;
 
-	for (int i = 0; i < 2; i++)
-		end_buffer(s, &s->buffer[i]);
-	s->why = why;
-	s->current = 0;
+	(void)wait_for_devices(s);
+	if (s->buffer && s->pinned)
+		(void)REAL(hipHostFree, s->buffer);
+	else if (s->buffer)
+		munmap(s->buffer, s->size);
+	s->buffer = NULL;
+	s->filled = 0;
 	s->at = 0;
+	s->why = why;
 }
 
 /* ---- copies -------------------------------------------------------------------------- */
 
-/* Writes the bytes that the device copied into b to the tape. */
-static bool drain(struct store *s, struct buffer *b)
+/* Empties the buffer. Bytes that a device copied into it are written to the tape. */
+static bool drain(struct store *s)
 {
-	if (!wait_for(s, b))
+	if (!wait_for_devices(s))
 		return false;
-	if (s->saving && b->filled && !ss_tape_write(&s->tape, b->at, b->host, b->filled))
+	if (s->saving && s->filled &&
+	    !ss_tape_write(&s->tape, s->at - s->filled, s->buffer, s->filled))
 		return failed(s, disk);
-	b->filled = 0;
-	return true;
-}
-
-/* The current buffer is full: the device goes on with it, and the host with the other. */
-static bool next_buffer(struct store *s)
-{
-	struct buffer *b;
-
-	s->current ^= 1;
-	b = &s->buffer[s->current];
-	if (!drain(s, b))
-		return false;
-	b->at = s->at;
+	s->filled = 0;
 	return true;
 }
 
 /* The calling thread's current device is `dev`. */
 static bool copy(struct store *s, int dev, void *device, uint64_t size)
 {
-	struct buffer *b = &s->buffer[s->current];
-	char *host = b->host + b->filled;
+	char *host = s->buffer + s->filled;
 	hipError_t err;
 
 	if (!s->saving && !ss_tape_read(&s->tape, s->at, host, size))
 		return failed(s, disk);
-	b->busy |= 1ull << dev;
+	s->busy |= 1ull << dev;
 	err = s->saving ? REAL(hipMemcpyAsync, host, device, size, hipMemcpyDeviceToHost, NULL) :
 			  REAL(hipMemcpyAsync, device, host, size, hipMemcpyHostToDevice, NULL);
 	if (err != hipSuccess)
 		return failed(s, refused);
-	b->filled += size;
+	s->filled += size;
 	s->at += size;
 	return true;
 }
@@ -175,8 +145,7 @@ static bool copy(struct store *s, int dev, void *device, uint64_t size)
 static bool copy_piece(struct store *s, int dev, uint64_t va, uint64_t size)
 {
 	struct ss_device_switch old;
-	uint64_t left = s->buffer_size - s->buffer[s->current].filled,
-		 part = size < left ? size : left;
+	uint64_t left = s->size - s->filled, part = size < left ? size : left;
 	bool ok;
 
 	if (!ss_device_switch(&old, dev))
@@ -190,12 +159,12 @@ static bool copy_range(struct store *s, int dev, uint64_t va, uint64_t size)
 {
 	if (size > s->bytes - s->at)
 		return failed(s, "more is copied than was asked for");
-	if (!make_buffers(s))
+	if (!make_buffer(s))
 		return false;
 	while (size) {
 		uint64_t before = s->at;
 
-		if (s->buffer[s->current].filled == s->buffer_size && !next_buffer(s))
+		if (s->filled == s->size && !drain(s))
 			return false;
 		if (!copy_piece(s, dev, va, size))
 			return false;
@@ -214,8 +183,8 @@ static bool store_open(void *ctx, uint64_t bytes)
 	s->why = NULL;
 	s->bytes = bytes;
 	s->saving = true;
-	s->buffer_size = bytes < BUFFER ? (bytes + 4095) / 4096 * 4096 : BUFFER;
-	return ss_tape_open(&s->tape, s->dir, bytes, 2 * s->buffer_size, s->root, &s->why);
+	s->size = bytes < BUFFER ? (bytes + 4095) / 4096 * 4096 : BUFFER;
+	return ss_tape_open(&s->tape, s->dir, bytes, s->size, s->root, &s->why);
 }
 
 static bool store_save(void *ctx, int dev, uint64_t va, uint64_t size)
@@ -231,13 +200,11 @@ static bool store_restore(void *ctx, int dev, uint64_t va, uint64_t size)
 static bool store_flush(void *ctx)
 {
 	struct store *s = ctx;
-	struct buffer *last = &s->buffer[s->current], *before = &s->buffer[s->current ^ 1];
-	bool ok = drain(s, before);
+	bool ok = drain(s);
 
-	ok = drain(s, last) && ok;
 	if (s->saving && ok && !ss_tape_sync(&s->tape))
 		ok = failed(s, disk);
-	end_buffers(s);
+	end_buffer(s);
 	s->saving = false;
 	return ok;
 }
@@ -246,7 +213,7 @@ static void store_close(void *ctx)
 {
 	struct store *s = ctx;
 
-	end_buffers(s);
+	end_buffer(s);
 	ss_tape_close(&s->tape);
 }
 
