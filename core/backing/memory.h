@@ -168,7 +168,8 @@ static inline bool ss_release_waits(const struct ss_memory *m)
 {
 	const bool *waits = m->core->info[m->dev].release_waits;
 
-	return waits[m->backing] || (atomic_load(&m->guarded) && waits[SS_BACKING_VMM]);
+	return waits[atomic_load(&m->backing)] ||
+	       (atomic_load(&m->guarded) && waits[SS_BACKING_VMM]);
 }
 
 /* Releases completed memory until `target` bytes are reserved, but only memory that has been

@@ -13,7 +13,7 @@
 static void wait_for_polls(struct ss_core *core, const struct ss_timeline *tl)
 {
 	struct ss_order *o = core->order;
-	bool polled = core->info[tl->dev].query_spoils;
+	bool polled = core->info[atomic_load(&tl->dev)].query_spoils;
 	unsigned turn = 0;
 
 	while (polled) {

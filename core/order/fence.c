@@ -35,7 +35,7 @@ bool ss_fence_may(const struct ss_core *core, const struct ss_timeline *tl, enum
 	/* If no stream joins the null stream, a command on it joins nothing. But there may be
 	 * streams that the shim does not know. */
 	if (tl->kind == SS_TL_NULL && !joining(how) &&
-	    (atomic_load(&core->order->dev[tl->dev].joiners) || ss_distrusted(core)))
+	    (atomic_load(&core->order->dev[atomic_load(&tl->dev)].joiners) || ss_distrusted(core)))
 		return false;
 	return tl->kind != SS_TL_THREAD || pthread_equal(tl->thread, pthread_self());
 }

@@ -15,7 +15,7 @@
  * is captured: the runtime goes by addresses. */
 bool ss_fence_off_limits(const struct ss_core *core, const struct ss_timeline *tl)
 {
-	return core->info[tl->dev].query_spoils &&
+	return core->info[atomic_load(&tl->dev)].query_spoils &&
 	       (tl->alive ? atomic_load(&tl->capturing) : atomic_load(&core->order->capturing) > 0);
 }
 
@@ -81,7 +81,7 @@ static uint64_t proved_by(const struct ss_timeline *tl, uint64_t pos)
  * held. */
 static void note_time(struct ss_core *core, struct ss_timeline *tl, const struct ss_pending *p)
 {
-	_Atomic uint64_t *took = &core->order->dev[tl->dev].fence_ms;
+	_Atomic uint64_t *took = &core->order->dev[atomic_load(&tl->dev)].fence_ms;
 	uint64_t most = 2 * atomic_load_explicit(took, memory_order_relaxed) + 1;
 
 	most = ss_max(most, ss_min(ss_minus(p->asked, p->since), SEEN_MOST_MS));

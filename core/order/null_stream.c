@@ -48,7 +48,7 @@ void ss_null_quiesce(struct ss_core *core, const struct ss_timeline *tl)
 
 bool ss_null_relies_on(const struct ss_core *core, const struct ss_timeline *tl)
 {
-	const struct ss_timeline *null = core->order->dev[tl->dev].null;
+	const struct ss_timeline *null = core->order->dev[atomic_load(&tl->dev)].null;
 
 	if (!ss_kind_joins(tl->kind))
 		return false;

@@ -124,9 +124,9 @@ void ss_timeline_end(struct ss_core *core, struct ss_timeline *tl)
 	tl->last = ss_position(tl);
 	ss_spin_unlock(&tl->lock);
 	if (ss_kind_joins(tl->kind))
-		atomic_fetch_sub(&o->dev[tl->dev].joiners, 1);
+		atomic_fetch_sub(&o->dev[atomic_load(&tl->dev)].joiners, 1);
 	if (tl->kind != SS_TL_NULL)
-		atomic_fetch_sub(&o->dev[tl->dev].streams, 1);
+		atomic_fetch_sub(&o->dev[atomic_load(&tl->dev)].streams, 1);
 	ss_hits_end(core);
 }
 

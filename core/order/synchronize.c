@@ -160,7 +160,7 @@ SS_COLD void end_many(struct ss_core *core, const struct ss_token *t, bool ok, b
 
 	pthread_mutex_lock(&o->lock);
 	if (ok)
-		ss_raise_to(&o->dev[t->dev].all.waited, s->wide);
+		ss_raise_to(&o->dev[atomic_load(&t->dev)].all.waited, s->wide);
 	for (uint32_t i = 0; i < s->count; i++) {
 		struct ss_timeline *tl = s->at[i].tl;
 		/* A wait stream by stream may have left out a stream that was destroyed

@@ -60,7 +60,7 @@ struct ss_timeline *ss_timeline_thread(struct ss_core *core, int dev)
 static void thread_end(struct ss_core *core, struct ss_timeline *tl, bool ended)
 {
 	struct ss_order *o = core->order;
-	struct ss_order_device *d = &o->dev[tl->dev];
+	struct ss_order_device *d = &o->dev[atomic_load(&tl->dev)];
 
 	if (ss_null_relies_on(core, tl) && !ended) {
 		/* The stream cannot be waited for. So the null timeline starts afresh, and the

@@ -33,7 +33,8 @@ struct ss_timeline {
 
 	/* Written when a stream begins or ends (order lock), and read by its user: */
 	struct ss_link link; /* by handle */
-	atomic_int dev;      /* these three are also read without a lock */
+	atomic_int dev;      /* these three are also read without a lock. As a subscript `dev` needs
+				atomic_load(): there GCC 12 makes a plain read of an atomic */
 	_Atomic enum ss_timeline_kind kind;
 	void *_Atomic native;
 	pthread_t thread;        /* SS_TL_THREAD: only this thread can record on it */

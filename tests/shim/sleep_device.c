@@ -202,6 +202,7 @@ static void wake_by_call(int n)
 
 static struct ss_live_slept answer(void)
 {
+	(void)atomic_load(&page_of_ours()->sleep.done); /* it is stored after the answer */
 	return page_of_ours()->sleep.slept;
 }
 

@@ -135,6 +135,7 @@ static void exits_mapped(void)
 	CHECK(retain && !retain(&handle, stays));
 	COMMAND(0, "sleep", "--hold", own_pid());
 	CHECK(!pthread_create(&thread, NULL, copies_one, NULL));
+	pthread_detach(thread);
 	usleep(10000);
 	exit(0);
 }
