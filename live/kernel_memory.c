@@ -83,7 +83,7 @@ struct clients {
 	size_t count;
 };
 
-/* What a query needs. It is too large for the stack of the thread that asks, which may be any
+/* The room for a query. It is too large for the stack of the thread that asks, which may be any
  * thread of the program. */
 struct room {
 	struct clients clients;

@@ -28,7 +28,7 @@ struct mapping {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct mapping devices[LOOKS]; /* mappings that have had blocks */
-static unsigned count;
+static unsigned count, looks;
 
 /* False: nothing is mapped at the address, or the list cannot be read. */
 static bool mapping_of(uintptr_t at, struct mapping *m)
@@ -55,11 +55,14 @@ void ss_check_memory_seen(const void *block)
 	bool known;
 
 	pthread_mutex_lock(&lock);
-	known = count == LOOKS;
+	known = looks == LOOKS;
 	for (unsigned i = 0; i < count && !known; i++)
 		known = devices[i].begin <= at && at < devices[i].end;
-	if (!known && mapping_of(at, &m))
-		devices[count++] = m;
+	if (!known) {
+		looks++; /* also if nothing is found, or each block would cost a look */
+		if (mapping_of(at, &m))
+			devices[count++] = m;
+	}
 	pthread_mutex_unlock(&lock);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What other entry points ask of virtual memory. */
+/* The calls of virtual memory, counted for the device's graphs. */
 #ifndef SIM_HIP_VIRTUAL_MEMORY_H
 #define SIM_HIP_VIRTUAL_MEMORY_H
 
